@@ -1,0 +1,222 @@
+/* The device API: what in-core kernels and per-device wrappers call, generated from the DSL or
+ * written by hand in C. Both kinds see exactly these functions.
+ *
+ * The model. A program runs on a set of ranks. Every rank has the same *windows*: blocks of memory
+ * at the same offset in each rank's part of a symmetric heap. A kernel reads and writes its own
+ * slice of a window with pld_load and pld_store, a peer's slice with pld_remote_load, and
+ * orders itself against peers with signals: pld_notify adds to (or sets) one INT32 cell of a peer's
+ * window, pld_wait blocks until a cell of the own window satisfies a comparison.
+ *
+ * Memory model. pld_notify releases everything that the task did before it; a pld_wait that returns
+ * acquires everything released before the notifies that produced the value it saw.
+ *
+ * Errors. A call that fails (an index outside a window, a peer that does not exist, a call that was
+ * cancelled) does NOT return: it records the error and leaves the task for good. A kernel must
+ * therefore own nothing but its scratch memory: no malloc, no open file, no lock across a call.
+ *
+ * Units. Shapes, offsets and extents count elements; sizes named `bytes` count bytes.
+ *
+ * Threads. A pld_core belongs to one task and may only be used by that task.
+ *
+ * Script lines. Each call notes the line it stands on (__LINE__, which `#line` maps to the DSL
+ * script), so that errors, deadlock reports and crash reports name it. */
+#ifndef PYPTO_PLD_H
+#define PYPTO_PLD_H
+
+#include <pypto/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One running task: the handle that every device call takes first. Opaque. */
+typedef struct pld_core pld_core;
+
+/* The ranks that share a set of windows, as one of them sees it. */
+typedef struct pld_comm {
+    int32_t rank;   /* my position in the domain, 0 <= rank < nranks */
+    int32_t nranks; /* ranks in the domain */
+    /* Logical device of each rank, ascending. */
+    uint8_t devices[PYPTO_MAX_RANKS];
+} pld_comm;
+
+/* One window buffer as one rank sees it. Filled by the runtime; kernels only read it. */
+typedef struct pld_window {
+    const pld_comm *comm;
+    char *base;        /* first byte of my slice */
+    char *device_base; /* first byte of the same buffer on device 0 */
+    int64_t stride;    /* bytes from a device's slice to the next device's */
+    int64_t bytes;     /* logical size of the buffer on each rank */
+    int32_t buffer;    /* index of the allocation in pld_program.buffers, for reports */
+    int32_t reserved;
+} pld_window;
+
+/* A typed view of memory: a tensor that the host passed, or (window != NULL) my slice of a window.
+ * Row-major unless the strides say otherwise. */
+typedef struct pld_tensor {
+    char *data;               /* element [0, 0, ...] */
+    const pld_window *window; /* NULL for memory that has no peers */
+    int32_t dtype;            /* pypto_dtype */
+    int32_t ndim;
+    int64_t shape[PYPTO_MAX_DIMS];
+    int64_t stride[PYPTO_MAX_DIMS]; /* in elements */
+} pld_tensor;
+
+typedef enum pld_notify_op { PLD_ATOMIC_ADD = 0, PLD_SET = 1 } pld_notify_op;
+typedef enum pld_wait_cmp { PLD_EQ = 0, PLD_GE = 1 } pld_wait_cmp;
+
+/* What a wrapper or host function passes to another function: one of the three. */
+typedef enum pld_arg_kind { PLD_ARG_TENSOR, PLD_ARG_INT, PLD_ARG_FLOAT } pld_arg_kind;
+
+typedef struct pld_arg {
+    pld_arg_kind kind;
+    const pld_tensor *tensor; /* borrowed for the call that it is passed to */
+    int64_t integer;
+    double real;
+} pld_arg;
+
+/* Offsets, extents and arguments are written in place: PLD_AT(0, r), PLD_EXTENTS(1, 256). */
+#define PLD_AT(...) ((const int64_t[]){__VA_ARGS__})
+#define PLD_EXTENTS(...) ((const int64_t[]){__VA_ARGS__})
+#define PLD_ARGS(...) ((const pld_arg[]){__VA_ARGS__})
+#define PLD_TENSOR(pointer)               \
+    {                                     \
+        PLD_ARG_TENSOR, (pointer), 0, 0.0 \
+    }
+#define PLD_INT(value)                  \
+    {                                   \
+        PLD_ARG_INT, NULL, (value), 0.0 \
+    }
+#define PLD_FLOAT(value)                \
+    {                                   \
+        PLD_ARG_FLOAT, NULL, 0, (value) \
+    }
+
+/* Notes the script line that the task is at. The calls below do it themselves. */
+PYPTO_API void pld_line(pld_core *core, int32_t line);
+
+/* Address of this task's scratch memory, 64-byte aligned. Its size is pld_function.scratch_bytes;
+ * its content is undefined when the task starts. Valid until the task ends. */
+PYPTO_API void *pld_scratch(pld_core *core);
+
+/* The communication domain of a window-bound tensor; fails for a tensor without a window.
+ * Valid until the task ends. */
+PYPTO_API const pld_comm *pld_get_comm(pld_core *core, const pld_tensor *tensor);
+
+/* A view of the same storage under another packed row-major shape of the same dtype: what a callee
+ * that declares a window parameter sees. Fails when the view is larger than the window. */
+PYPTO_API pld_tensor pld_view(pld_core *core, const pld_tensor *tensor, int32_t ndim,
+                              const int64_t *shape);
+
+/* Copies the box of `extents` at `offsets` (one entry per dimension of `source`) into `tile`,
+ * packed row-major. Fails when the box leaves the tensor. */
+PYPTO_API void pld_load(pld_core *core, void *tile, const pld_tensor *source,
+                        const int64_t *offsets, const int64_t *extents);
+
+/* The reverse: copies the packed tile into the box of `target`. */
+PYPTO_API void pld_store(pld_core *core, const void *tile, const pld_tensor *target,
+                         const int64_t *offsets, const int64_t *extents);
+
+/* pld_load from rank `peer`'s slice of the window that `source` views. `peer` may be my own rank.
+ */
+PYPTO_API void pld_remote_load(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
+                               const int64_t *offsets, const int64_t *extents);
+
+/* Changes one INT32 cell of rank `peer`'s slice of `signal` and wakes whoever waits for it.
+ * A release; adds wrap in two's complement. */
+PYPTO_API void pld_notify(pld_core *core, const pld_tensor *signal, int64_t peer,
+                          const int64_t *cell, int64_t value, pld_notify_op op);
+
+/* Blocks this task until my cell compares to `expected` as asked (signed 32 bits). An acquire; the
+ * cell is not changed. Other tasks of the rank run meanwhile. Never returns unsatisfied. */
+PYPTO_API void pld_wait(pld_core *core, const pld_tensor *signal, const int64_t *cell,
+                        int64_t expected, pld_wait_cmp cmp);
+
+struct pld_function;
+
+/* From a per-device wrapper: submits an in-core function as a task of this dispatch. Tensors are
+ * copied by descriptor, not by content. Tasks run in the order of their submission. */
+PYPTO_API void pld_submit(pld_core *core, const struct pld_function *kernel, const pld_arg *args,
+                          int32_t count);
+
+/* Ends the task with an error of the user's program. `message` is printf-like. */
+PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...) PYPTO_PRINTF(2, 3);
+
+/* Element conversions that C has no type for. FP16 and BF16 live in uint16_t; conversion to them
+ * rounds to nearest even and keeps NaN a NaN. */
+PYPTO_API float pld_fp16_to_float(uint16_t bits);
+PYPTO_API uint16_t pld_float_to_fp16(float value);
+static inline float pld_bf16_to_float(uint16_t bits)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } word;
+    word.bits = (uint32_t)bits << 16;
+    return word.value;
+}
+PYPTO_API uint16_t pld_float_to_bf16(float value);
+
+/* Integer division and remainder that round towards minus infinity, as Python's do. Division by 0
+ * gives 0 and does not trap; INT64_MIN / -1 wraps. */
+static inline int64_t pld_floordiv(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a);
+    int64_t quotient = a / b;
+    return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+static inline int64_t pld_floormod(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    int64_t remainder = a % b;
+    return (remainder != 0 && (remainder < 0) != (b < 0)) ? remainder + b : remainder;
+}
+
+/* Smaller and larger; a float NaN wins. */
+static inline int64_t pld_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t pld_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static inline float pld_minf(float a, float b)
+{
+    return a < b || a != a ? a : b;
+}
+static inline float pld_maxf(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+
+/* Shifts of any count: what is shifted out is gone, and >> repeats the sign. */
+static inline int64_t pld_shl(int64_t a, int64_t count)
+{
+    return (uint64_t)count < 64 ? (int64_t)((uint64_t)a << count) : 0;
+}
+static inline int64_t pld_shr(int64_t a, int64_t count)
+{
+    return a >> ((uint64_t)count < 64 ? count : 63);
+}
+
+/* Each call notes its line first. A function-like macro is not expanded inside itself, so these
+ * name the functions declared above. */
+#define pld_get_comm(core, ...) (pld_line(core, __LINE__), pld_get_comm(core, __VA_ARGS__))
+#define pld_view(core, ...) (pld_line(core, __LINE__), pld_view(core, __VA_ARGS__))
+#define pld_load(core, ...) (pld_line(core, __LINE__), pld_load(core, __VA_ARGS__))
+#define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))
+#define pld_remote_load(core, ...) (pld_line(core, __LINE__), pld_remote_load(core, __VA_ARGS__))
+#define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
+#define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
+#define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))
+#define pld_fail(core, ...) (pld_line(core, __LINE__), pld_fail(core, __VA_ARGS__))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

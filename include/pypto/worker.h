@@ -1,0 +1,120 @@
+/* Running programs: worker sets, one worker per device, and calls on them.
+ *
+ *     pypto_program *program;   pypto_program_from_table(&table, &program)
+ *     pypto_worker *worker;     pypto_worker_create(&options, &worker)
+ *     pypto_worker_run(worker, program, args, nargs)     blocks until every rank is done
+ *     pypto_worker_close(worker);  pypto_program_release(program)
+ *
+ * Every function that returns a pypto_status hands its diagnostics to the caller (status.h). */
+#ifndef PYPTO_WORKER_H
+#define PYPTO_WORKER_H
+
+#include <pypto/program.h>
+#include <pypto/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A loaded program, reference counted. Thread-safe. */
+typedef struct pypto_program pypto_program;
+
+/* Wraps a table written in C. The table must outlive the program. Workers that run it must have
+ * been started by fork or as threads after the table's code was loaded into this process. Fails
+ * (VALUE) when the table has another layout version or is inconsistent. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_program_from_table(const pld_program *table,
+                                                                pypto_program **program);
+
+/* Opens a shared object that exports `pypto_program` (what the compiler makes). */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_program_open(const char *path,
+                                                          pypto_program **program);
+
+PYPTO_API const pld_program *pypto_program_table(const pypto_program *program);
+PYPTO_API pypto_program *pypto_program_retain(pypto_program *program);
+
+/* Gives up one reference. Accepts NULL. */
+PYPTO_API void pypto_program_release(pypto_program *program);
+
+/* One tensor argument of a call. The memory belongs to the caller and must stay in place during the
+ * call. Strides count elements and may be 0 or negative for tensors that are only read. */
+typedef struct pypto_tensor {
+    void *data;
+    pypto_dtype dtype;
+    int32_t ndim;
+    int64_t shape[PYPTO_MAX_DIMS];
+    int64_t stride[PYPTO_MAX_DIMS];
+    bool read_only; /* refused where the program writes */
+} pypto_tensor;
+
+typedef struct pypto_argument {
+    pld_arg_kind kind;
+    pypto_tensor tensor;
+    int64_t integer;
+    double real;
+} pypto_argument;
+
+/* A set of workers, one per device id. One call at a time; a second thread that calls meanwhile
+ * waits for its turn. */
+typedef struct pypto_worker pypto_worker;
+
+typedef enum pypto_start {
+    PYPTO_START_EXEC,  /* processes running the installed pypto-worker: shared-object programs only
+                        */
+    PYPTO_START_FORK,  /* forked copies of this process: any program */
+    PYPTO_START_THREAD /* threads of this process: any program; for debuggers and sanitizers */
+} pypto_start;
+
+typedef struct pypto_worker_options {
+    size_t size;               /* sizeof(pypto_worker_options) */
+    const int32_t *device_ids; /* distinct, >= 0; names in reports, no hardware */
+    int32_t device_count;      /* 1 ... PYPTO_MAX_RANKS */
+    pypto_start start;
+    const char *title; /* shown in the workers' command lines; NULL: the program's name */
+    /* Asked when a signal interrupts a waiting call; true cancels the call (INTERRUPTED). NULL:
+     * never. */
+    bool (*interrupted)(void *context);
+    void *interrupt_context;
+} pypto_worker_options;
+
+#define PYPTO_WORKER_OPTIONS_INIT                                                 \
+    {                                                                             \
+        sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL \
+    }
+
+/* Starts the workers and waits until each is ready. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_create(const pypto_worker_options *options,
+                                                           pypto_worker **worker);
+
+/* Calls the program's host function with one argument per parameter, runs what it dispatches,
+ * copies outputs back and returns when every rank is done. On failure the first cause is reported
+ * with the state of every rank; outputs then have unspecified content. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_run(pypto_worker *worker,
+                                                        pypto_program *program,
+                                                        const pypto_argument *args, int32_t count);
+
+/* False once a failure has cost the set a worker: close it and create another. */
+PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);
+
+/* Process id of the worker of a rank, or 0 (threads, unknown rank). */
+PYPTO_API int64_t pypto_worker_pid(const pypto_worker *worker, int32_t rank);
+
+/* Ends the workers and releases everything. Accepts NULL. */
+PYPTO_API void pypto_worker_close(pypto_worker *worker);
+
+/* One-shot calls: as create, run and close, but idle worker sets are kept for the next call with
+ * the same number of devices, at most two, until pypto_shutdown() or the end of the process. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_call(const pypto_worker_options *options,
+                                                  pypto_program *program,
+                                                  const pypto_argument *args, int32_t count);
+
+/* Ends all idle worker sets. Safe to call at any time, from any thread. */
+PYPTO_API void pypto_shutdown(void);
+
+/* What a worker process does: serves dispatches until the control socket closes, then returns its
+ * exit code. Called by the pypto-worker program. */
+PYPTO_API int pypto_worker_main(int control_fd);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,187 @@
+/* Making diagnostics: the table of all of them, and the functions that build a pypto_status.
+ *
+ * Called wherever something can fail; status.c is the other half, which releases and renders. A
+ * status is a chain of heap objects, each owning copies of all its strings (also of span.file),
+ * because it outlives the arena of the compile that found the error.
+ *
+ * Running out of memory while reporting an error is itself an error, and the only one that needs no
+ * memory: one constant diagnostic, which every status may point to, nobody writes and nobody frees.
+ * A status that holds it holds nothing else. */
+#include "base/diag.h"
+
+#include "base/alloc.h"
+#include "base/diag_internal.h"
+
+#include <string.h>
+
+static const diag_info infos[DIAG_COUNT] = {
+#define DIAG(name, code, kind, title) [DIAG_##name] = {code, PYPTO_ERROR_##kind, title},
+#include "base/diagnostics.def"
+#undef DIAG
+};
+
+const pypto_span SPAN_NONE = {NULL, 0, 0, 0, 0};
+
+/* Not const, because a status has a plain pointer to it; still never written. */
+pypto_diagnostic diag_exhausted = {
+    .code = "PYPTO-I001",
+    .kind = PYPTO_ERROR_MEMORY,
+    .message = "memory is exhausted",
+    .hint = "close other programs, or use smaller tensors or fewer devices",
+};
+
+const diag_info *diag_lookup(diag_code code)
+{
+    return &infos[(uint32_t)code < DIAG_COUNT ? code : DIAG_INTERNAL];
+}
+
+pypto_status diag_no_memory(void)
+{
+    return (pypto_status){PYPTO_ERROR_MEMORY, &diag_exhausted};
+}
+
+static void become_exhausted(pypto_status *status)
+{
+    pypto_status_clear(status);
+    *status = diag_no_memory();
+}
+
+static pypto_diagnostic *last_of(const pypto_status *status)
+{
+    pypto_diagnostic *last = status->diagnostics;
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    return last;
+}
+
+/* A diagnostic with copies of everything, or NULL when memory is exhausted. */
+static pypto_diagnostic *make(const diag_info *info, pypto_span span, const char *hint,
+                              const char *format, va_list args)
+{
+    pypto_diagnostic *d = alloc_zeroed(1, sizeof(pypto_diagnostic));
+    if (d == NULL)
+        return NULL;
+    d->code = info->code;
+    d->kind = info->kind;
+    d->span = span;
+    d->span.file = span.file != NULL ? alloc_strdup(span.file) : NULL;
+    d->hint = hint != NULL ? alloc_strdup(hint) : NULL;
+    d->message = alloc_vprintf(format, args);
+    if ((span.file != NULL && d->span.file == NULL) || (hint != NULL && d->hint == NULL) ||
+        d->message == NULL) {
+        diag_release(d);
+        return NULL;
+    }
+    return d;
+}
+
+void diag_vadd(pypto_status *status, diag_code code, pypto_span span, const char *hint,
+               const char *format, va_list args)
+{
+    if (status->diagnostics == &diag_exhausted)
+        return;
+    pypto_diagnostic *added = make(diag_lookup(code), span, hint, format, args);
+    if (added == NULL) {
+        become_exhausted(status);
+        return;
+    }
+    pypto_diagnostic *last = last_of(status);
+    if (last != NULL) {
+        last->next = added;
+    } else {
+        status->diagnostics = added;
+        status->kind = added->kind;
+    }
+}
+
+void diag_add(pypto_status *status, diag_code code, pypto_span span, const char *hint,
+              const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_vadd(status, code, span, hint, format, args);
+    va_end(args);
+}
+
+pypto_status diag_status(diag_code code, const char *hint, const char *format, ...)
+{
+    pypto_status status = STATUS_OK;
+    va_list args;
+    va_start(args, format);
+    diag_vadd(&status, code, SPAN_NONE, hint, format, args);
+    va_end(args);
+    return status;
+}
+
+pypto_status diag_system(int error, const char *hint, const char *doing, ...)
+{
+    va_list args;
+    va_start(args, doing);
+    char *what = alloc_vprintf(doing, args);
+    va_end(args);
+    if (what == NULL)
+        return diag_no_memory();
+    char reason[128];
+    pypto_status status = diag_status(DIAG_SYSTEM, hint, "cannot %s: %s", what,
+                                      strerror_r(error, reason, sizeof reason));
+    alloc_free(what);
+    return status;
+}
+
+void diag_note(pypto_status *status, const char *format, ...)
+{
+    pypto_diagnostic *last = last_of(status);
+    if (last == NULL || last == &diag_exhausted)
+        return;
+    va_list args;
+    va_start(args, format);
+    char *note = alloc_vprintf(format, args);
+    va_end(args);
+    if (note != NULL && last->note != NULL) {
+        char *joined = alloc_printf("%s\n%s", last->note, note);
+        alloc_free(note);
+        note = joined;
+    }
+    if (note == NULL)
+        return; /* the error itself is worth more than its facts: keep it as it is */
+    diag_free_text(last->note);
+    last->note = note;
+}
+
+void diag_source(pypto_status *status, const char *line_text)
+{
+    pypto_diagnostic *last = last_of(status);
+    if (last == NULL || last == &diag_exhausted)
+        return;
+    char *source = alloc_strdup(line_text);
+    if (source == NULL)
+        return;
+    source[strcspn(source, "\r\n")] = '\0';
+    diag_free_text(last->source);
+    last->source = source;
+}
+
+void diag_append(pypto_status *to, pypto_status *from)
+{
+    if (from->diagnostics == NULL)
+        return;
+    if (from->diagnostics == &diag_exhausted) {
+        become_exhausted(to);
+    } else if (to->diagnostics == &diag_exhausted) {
+        pypto_status_clear(from);
+    } else if (to->diagnostics == NULL) {
+        *to = *from;
+    } else {
+        last_of(to)->next = from->diagnostics;
+    }
+    *from = STATUS_OK;
+}
+
+void diag_place(pypto_status *status, pypto_span span)
+{
+    pypto_diagnostic *last = last_of(status);
+    if (last == NULL || last == &diag_exhausted || last->span.line != 0)
+        return;
+    last->span = span;
+    last->span.file = span.file != NULL ? alloc_strdup(span.file) : NULL;
+}

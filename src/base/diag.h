@@ -1,0 +1,71 @@
+/* Diagnostics: the table of all of them, and how the compiler and the runtime make them.
+ *
+ * Each row of diagnostics.def is (NAME, "PYPTO-Xnnn", KIND, "title"): a stable code, the Python
+ * class that it becomes, and what it is about in a few words. Letters: S syntax and language, T
+ * types, C compiling, R running, H host calls, I internal. Append only; codes are never reused. */
+#ifndef BASE_DIAG_H
+#define BASE_DIAG_H
+
+#include <pypto/status.h>
+
+#include <stdarg.h>
+
+/* Exported from libpypto, without promise, for python/module and the command line program. */
+#pragma GCC visibility push(default)
+
+typedef enum diag_code {
+#define DIAG(name, code, kind, title) DIAG_##name,
+#include "base/diagnostics.def"
+#undef DIAG
+    DIAG_COUNT
+} diag_code;
+
+typedef struct diag_info {
+    const char *code;
+    pypto_error_kind kind;
+    const char *title;
+} diag_info;
+
+const diag_info *diag_lookup(diag_code code);
+
+extern const pypto_span SPAN_NONE;
+
+/* Adds one diagnostic to a status, after those it has. `hint` may be NULL. When memory is exhausted
+ * the status becomes the statically allocated out-of-memory diagnostic. */
+void diag_add(pypto_status *status, diag_code code, pypto_span span, const char *hint,
+              const char *format, ...) __attribute__((format(printf, 5, 6)));
+void diag_vadd(pypto_status *status, diag_code code, pypto_span span, const char *hint,
+               const char *format, va_list args);
+
+/* Add facts to the diagnostic added last: a note (behind those it has, on lines of their own) and
+ * the text of the span's first line. When memory is exhausted the fact is lost, not the
+ * diagnostic. */
+void diag_note(pypto_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void diag_source(pypto_status *status, const char *line_text);
+
+/* Gives the diagnostic added last a place, unless it has one. */
+void diag_place(pypto_status *status, pypto_span span);
+
+/* A status with one diagnostic without a place: `return diag_status(DIAG_X, hint, "...", ...)`. */
+pypto_status diag_status(diag_code code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The status for exhausted memory; owns nothing. */
+pypto_status diag_no_memory(void);
+
+/* A failed system call: "cannot <doing>: <strerror(error)>". */
+pypto_status diag_system(int error, const char *hint, const char *doing, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Moves all diagnostics of `from` behind those of `to`; `from` becomes a success. */
+void diag_append(pypto_status *to, pypto_status *from);
+
+static inline bool status_ok(pypto_status status)
+{
+    return status.kind == PYPTO_ERROR_NONE;
+}
+#define STATUS_OK ((pypto_status){PYPTO_ERROR_NONE, NULL})
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,36 @@
+/* A 128-bit content hash for cache keys (not for secrets). Deterministic across machines.
+ * SipHash-2-4 with a fixed key, 128-bit variant: Aumasson and Bernstein, "SipHash: a fast
+ * short-input PRF", 2012. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+/* Exported from libpypto, without promise, for python/module and the command line program. */
+#pragma GCC visibility push(default)
+
+typedef struct hash_key {
+    uint64_t high;
+    uint64_t low;
+} hash_key;
+
+/* SipHash-2-4-128 itself; the first eight bytes of key and result are `low`. */
+hash_key hash_bytes(hash_key key, const void *bytes, int64_t count);
+
+/* Accumulates pieces: the hash of a sequence of (length, bytes), so that "ab","c" != "a","bc". */
+typedef struct hasher {
+    hash_key state;
+} hasher;
+
+void hasher_init(hasher *h);
+void hasher_bytes(hasher *h, const void *bytes, int64_t count);
+void hasher_string(hasher *h, const char *string);
+void hasher_int(hasher *h, int64_t value);
+hash_key hasher_finish(const hasher *h);
+
+/* 32 lower-case hexadecimal digits and a NUL. */
+void hash_hex(hash_key key, char text[33]);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,77 @@
+/* The operating system, for everybody who is not transport, sched or process: files, clocks, CPUs,
+ * child programs. */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include "base/arena.h"
+
+#include <pypto/status.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Monotonic time in nanoseconds. */
+int64_t os_now_ns(void);
+
+/* CPUs this process may use: the affinity mask, bounded by the cgroup quota (rounded up); >= 1. */
+int32_t os_cpu_count(void);
+/* The part of it that concerns cgroups: fewest CPUs that the groups named in `membership` (the text
+ * of /proc/self/cgroup) and their parents below `mount` grant, or 0 when they set no limit. */
+int64_t os_cgroup_cpus(const char *mount, const char *membership);
+
+/* The whole file on the arena, NUL-terminated; *bytes may be NULL. NULL when it cannot be read. */
+char *os_read_file(arena *a, const char *path, int64_t *bytes);
+
+/* Writes beside `path` and renames, so that readers see the old file or the whole new one.
+ * Mode 0600. */
+PYPTO_NODISCARD pypto_status os_write_file(const char *path, const void *bytes, int64_t count);
+
+bool os_file_exists(const char *path);
+
+/* What is known of a file or directory without opening it; symbolic links are followed. */
+typedef struct os_facts {
+    int64_t bytes;
+    int64_t modified_ns; /* since 1970 */
+    bool directory;
+    bool is_private; /* owned by the user that this process runs as, and nobody else may write */
+} os_facts;
+
+/* False when it does not exist or cannot be reached. */
+bool os_file_facts(const char *path, os_facts *facts);
+
+/* Creates the directory and its parents, mode 0700. */
+PYPTO_NODISCARD pypto_status os_make_dirs(const char *path);
+/* A new private directory below `parent` (NULL: $TMPDIR, else /tmp); its path on the arena. */
+PYPTO_NODISCARD pypto_status os_temp_dir(arena *a, const char *parent, char **path);
+/* Removes a file, link or directory with all its content. Follows no symbolic link. What cannot be
+ * removed stays. */
+void os_remove_tree(const char *path);
+/* Atomically puts `from` in the place of `to`. */
+PYPTO_NODISCARD pypto_status os_rename(const char *from, const char *to);
+
+/* The full path of a program found in $PATH (or of `name` itself when it has a slash), or NULL. */
+char *os_find_program(arena *a, const char *name);
+
+/* Runs a program without a shell, standard input empty, output and errors together in *output (on
+ * the arena, at most 64 KiB of it). *exit_code is the exit code, 128 + signal, or -1 when nobody
+ * can know it (the calling program ignores SIGCHLD or reaped our child): then judge by what the
+ * program left. Interrupted calls go on. */
+PYPTO_NODISCARD pypto_status os_run(arena *a, const char *const *argv, char **output,
+                                    int32_t *exit_code);
+
+/* Directory of the shared library (or program) that this code is linked into; on the arena. */
+char *os_library_dir(arena *a);
+/* Its full path. */
+char *os_library_path(arena *a);
+
+/* An open-for-reading descriptor >= 3 with close-on-exec, or -1 with errno. */
+int os_open_read(const char *path);
+/* Moves a descriptor to a number >= 3 and sets close-on-exec; returns it, or -1 with errno, and
+ * then the descriptor is closed. Accepts -1, so that it can wrap the call that opens. */
+int os_high_fd(int fd);
+/* A descriptor that becomes readable when the process ends (>= 3, close-on-exec), or -1 with errno:
+ * ENOSYS or EPERM where the kernel or its sandbox has no pidfds. */
+int os_open_pidfd(int64_t pid);
+/* Closes and sets -1. Accepts -1. */
+void os_close(int *fd);
+#endif

@@ -1,0 +1,34 @@
+/* The words of types.h and pypto.h as data: names and sizes of element types, the version. */
+#include <pypto/pypto.h>
+
+typedef struct dtype_info {
+    const char *name;
+    int64_t bits;
+} dtype_info;
+
+static const dtype_info dtypes[PYPTO_DTYPE_COUNT] = {
+#define DTYPE_ROW(name, text, bits, class_) [PYPTO_##name] = {text, bits},
+    PYPTO_DTYPES(DTYPE_ROW)
+#undef DTYPE_ROW
+};
+
+/* Numbers arrive from Python and over the wire: anything may come. */
+static bool is_dtype(pypto_dtype dtype)
+{
+    return (uint32_t)dtype < PYPTO_DTYPE_COUNT;
+}
+
+const char *pypto_dtype_name(pypto_dtype dtype)
+{
+    return is_dtype(dtype) ? dtypes[dtype].name : "?";
+}
+
+int64_t pypto_dtype_bytes(pypto_dtype dtype)
+{
+    return is_dtype(dtype) ? dtypes[dtype].bits / 8 : 0;
+}
+
+const char *pypto_version(void)
+{
+    return PYPTO_VERSION;
+}

@@ -1,0 +1,135 @@
+/* The host's wait and the relay of SIGINT: see waiting.h. */
+#include "process/waiting.h"
+
+#include "base/os.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MAX_PROCESSES 64
+#define MAX_RELAYS 64
+
+static pthread_mutex_t relay_lock = PTHREAD_MUTEX_INITIALIZER;
+static int relay_users;
+static struct sigaction relay_previous;
+/* Descriptor + 1; 0 is a free slot. Read by the handler. */
+static _Atomic int relay_events[MAX_RELAYS];
+static _Atomic uint32_t relay_signals;
+
+int host_event_create(void)
+{
+    return os_high_fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+void host_yield(void)
+{
+    sched_yield();
+}
+
+static void ring(int event)
+{
+    const uint64_t one = 1;
+    ssize_t written = write(event, &one, sizeof one);
+    (void)written;
+}
+
+static void relay(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    atomic_fetch_add_explicit(&relay_signals, 1, memory_order_relaxed);
+    for (int i = 0; i < MAX_RELAYS; ++i) {
+        const int event = atomic_load_explicit(&relay_events[i], memory_order_relaxed) - 1;
+        if (event >= 0)
+            ring(event);
+    }
+    errno = saved;
+    if ((relay_previous.sa_flags & SA_SIGINFO) != 0)
+        relay_previous.sa_sigaction(number, info, context);
+    else
+        relay_previous.sa_handler(number);
+}
+
+uint32_t host_relay_begin(int event)
+{
+    pthread_mutex_lock(&relay_lock);
+    for (int i = 0; i < MAX_RELAYS; ++i) {
+        if (atomic_load_explicit(&relay_events[i], memory_order_relaxed) == 0) {
+            atomic_store_explicit(&relay_events[i], event + 1, memory_order_relaxed);
+            break;
+        }
+    }
+    if (relay_users++ == 0) {
+        sigaction(SIGINT, NULL, &relay_previous);
+        const bool handled =
+            (relay_previous.sa_flags & SA_SIGINFO) != 0 ||
+            (relay_previous.sa_handler != SIG_DFL && relay_previous.sa_handler != SIG_IGN);
+        if (handled) {
+            struct sigaction ours = relay_previous;
+            ours.sa_flags |= SA_SIGINFO;
+            ours.sa_sigaction = relay;
+            sigaction(SIGINT, &ours, NULL);
+        }
+    }
+    pthread_mutex_unlock(&relay_lock);
+    return atomic_load_explicit(&relay_signals, memory_order_relaxed);
+}
+
+void host_relay_end(int event)
+{
+    pthread_mutex_lock(&relay_lock);
+    for (int i = 0; i < MAX_RELAYS; ++i) {
+        if (atomic_load_explicit(&relay_events[i], memory_order_relaxed) == event + 1) {
+            atomic_store_explicit(&relay_events[i], 0, memory_order_relaxed);
+            break;
+        }
+    }
+    if (--relay_users == 0) {
+        struct sigaction now;
+        sigaction(SIGINT, NULL, &now);
+        /* Somebody may have installed a handler of his own meanwhile: then it stays. */
+        if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == relay)
+            sigaction(SIGINT, &relay_previous, NULL);
+    }
+    pthread_mutex_unlock(&relay_lock);
+}
+
+unsigned host_wait(int event, const process *processes, int32_t count, int32_t timeout_ms,
+                   uint32_t *signals_seen)
+{
+    struct pollfd fds[MAX_PROCESSES + 1];
+    fds[0] = (struct pollfd){.fd = event, .events = POLLIN};
+    for (int32_t i = 0; i < count; ++i) {
+        /* A pidfd is readable when the process is dead; a channel hangs up. Dead ones already known
+         * to be (reaped) are left out: -1 is ignored. */
+        const bool has_pidfd = processes[i].pidfd >= 0;
+        int fd = has_pidfd ? processes[i].pidfd : processes[i].channel;
+        fds[i + 1] =
+            (struct pollfd){.fd = processes[i].reaped ? -1 : fd, .events = has_pidfd ? POLLIN : 0};
+    }
+    int ready = poll(fds, (nfds_t)count + 1, timeout_ms);
+    unsigned wake = 0;
+    if (ready < 0)
+        wake |= HOST_WAKE_SIGNAL;
+    if (ready == 0)
+        wake |= HOST_WAKE_TIMEOUT;
+    if (ready > 0 && fds[0].revents != 0) {
+        uint64_t value;
+        ssize_t got = read(event, &value, sizeof value);
+        (void)got;
+        wake |= HOST_WAKE_EVENT;
+    }
+    const uint32_t signals = atomic_load_explicit(&relay_signals, memory_order_relaxed);
+    if (signals != *signals_seen)
+        wake |= HOST_WAKE_SIGNAL;
+    *signals_seen = signals;
+    for (int32_t i = 0; ready > 0 && i < count; ++i)
+        if (fds[i + 1].revents != 0)
+            wake |= HOST_WAKE_DEATH;
+    return wake;
+}

@@ -1,0 +1,38 @@
+/* How the host waits: one poll() for completion, death of a worker and Ctrl-C.
+ *
+ * Workers write the event descriptor; a dead worker's pidfd (or its channel's hang-up) becomes
+ * readable. A signal could arrive just before poll() starts, or on another thread; while a host
+ * waits, SIGINT is therefore relayed: our handler writes the event descriptors of all waiting hosts
+ * and then calls the handler that was installed before (Python's). Where SIGINT has its default
+ * action nothing is touched. */
+#ifndef PROCESS_WAITING_H
+#define PROCESS_WAITING_H
+
+#include "process/process.h"
+
+typedef enum host_wake {
+    HOST_WAKE_EVENT = 1,  /* rung, or nothing in particular: look at everything again */
+    HOST_WAKE_DEATH = 2,  /* some worker may be dead: ask process_dead() */
+    HOST_WAKE_SIGNAL = 4, /* a signal came */
+    HOST_WAKE_TIMEOUT = 8
+} host_wake;
+
+/* Eventfd >= 3, non-blocking, close-on-exec; -1 with errno. */
+int host_event_create(void);
+
+/* Gives the CPU to whoever is ready. */
+void host_yield(void);
+
+/* Waits; a set of host_wake bits. Drains the event. timeout_ms < 0: for ever. *signals_seen is the
+ * number of relayed signals that the caller knows of; HOST_WAKE_SIGNAL says that it has grown (or
+ * that another signal interrupted the wait), and it is brought up to date. */
+unsigned host_wait(int event, const process *processes, int32_t count, int32_t timeout_ms,
+                   uint32_t *signals_seen);
+
+/* Between begin and end, SIGINT also rings `event`. Returns the number of signals relayed so far. A
+ * signal that came before is the caller's to ask for. Thread-safe; calls of different threads may
+ * overlap. */
+uint32_t host_relay_begin(int event);
+void host_relay_end(int event);
+
+#endif
