@@ -1,0 +1,190 @@
+/* Checks before anything runs: program tables, and the arguments of a call against the host
+ * function's parameters. */
+#include "base/alloc.h"
+#include "host/host.h"
+
+#include "sched/describe.h"
+
+pypto_status check_program(const pld_program *table)
+{
+    if (table == NULL || table->abi != PLD_ABI || table->size != sizeof(pld_program))
+        return diag_status(DIAG_BAD_PROGRAM, "compile it again with this version of pypto",
+                           "the program was made for another version of pypto");
+    if (table->host < 0 || table->host >= table->nfunctions ||
+        table->functions[table->host]->plane != PLD_PLANE_HOST ||
+        table->functions[table->host]->run_host == NULL)
+        return diag_status(DIAG_BAD_PROGRAM, "set pld_program.host to the index of a host function",
+                           "program '%s' has no host function", table->name);
+    for (int32_t i = 0; i < table->nfunctions; ++i) {
+        const pld_function *f = table->functions[i];
+        if (i != table->host && f->run == NULL)
+            return diag_status(DIAG_BAD_PROGRAM, "set pld_function.run",
+                               "function '%s' of program '%s' has no code", f->name, table->name);
+        if (f->scratch_bytes < 0 || f->nparams < 0)
+            return diag_status(DIAG_BAD_PROGRAM, NULL, "function '%s' has a negative size",
+                               f->name);
+    }
+    return STATUS_OK;
+}
+
+static const char *ordinal_devices(int32_t count)
+{
+    return count == 1 ? "device" : "devices";
+}
+
+/* A tensor's extents against the parameter's; `dims` collects what dynamic names are bound to (-1:
+ * not). */
+static pypto_status check_shape(const pld_function *f, const pld_param *param,
+                                const pypto_tensor *t, int64_t *dims, const char **bound_by)
+{
+    char shape[LIST_TEXT];
+    for (int32_t d = 0; d < param->ndim; ++d) {
+        const int64_t declared = param->shape[d];
+        if (t->shape[d] < 0)
+            return diag_status(DIAG_ARGUMENT_TYPE, NULL,
+                               "argument '%s' of %s has a negative extent", param->name, f->name);
+        if (declared >= 0) {
+            if (t->shape[d] != declared)
+                return diag_status(
+                    DIAG_ARGUMENT_TYPE,
+                    "pass a tensor of the declared shape, or declare the dimension with "
+                    "pl.dynamic(\"NAME\")",
+                    "argument '%s' of %s has shape %s: dimension %d is %lld, declared %lld",
+                    param->name, f->name, describe_list(shape, sizeof shape, t->shape, t->ndim), d,
+                    (long long)t->shape[d], (long long)declared);
+            continue;
+        }
+        const int64_t name = -1 - declared;
+        if (name >= f->ndims)
+            continue;
+        if (dims[name] >= 0 && dims[name] != t->shape[d])
+            return diag_status(DIAG_DIM_MISMATCH, "make the extents agree, or use two names",
+                               "dynamic dimension %s of %s is %lld in '%s' and %lld in '%s'",
+                               f->dims[name], f->name, (long long)dims[name], bound_by[name],
+                               (long long)t->shape[d], param->name);
+        dims[name] = t->shape[d];
+        bound_by[name] = param->name;
+    }
+    return STATUS_OK;
+}
+
+static pypto_status check_world(const pld_function *f, const pld_param *param,
+                                const pypto_tensor *t, int32_t device_count)
+{
+    if (param->world_dim < 0 || param->world_dim >= t->ndim)
+        return STATUS_OK;
+    const int64_t extent = t->shape[param->world_dim];
+    if (param->shape[param->world_dim] >= 0) {
+        if (extent >= device_count)
+            return STATUS_OK;
+        return diag_status(
+            DIAG_RANK_COUNT,
+            "declare the dimension with NR = pl.dynamic(\"NR\") instead of a number, so that "
+            "the program runs on any number of devices",
+            "parameter '%s' of %s has the literal %lld in dimension %d, which is indexed by "
+            "rank, but the run has %d %s",
+            param->name, f->name, (long long)extent, param->world_dim, device_count,
+            ordinal_devices(device_count));
+    }
+    if (extent == device_count)
+        return STATUS_OK;
+    return diag_status(
+        DIAG_RANK_COUNT, "pass one slice per device, or set DistributedConfig(device_ids=...)",
+        "argument '%s' of %s has %lld slices in dimension %d, but the run has %d %s", param->name,
+        f->name, (long long)extent, param->world_dim, device_count, ordinal_devices(device_count));
+}
+
+/* Whether two different indices of the tensor can be the same element: sorted by stride, each
+ * stride must step over everything below it. Conservative for exotic interleavings, exact for all
+ * usual views. */
+static bool overlaps_itself(const pypto_tensor *t)
+{
+    int64_t strides[PYPTO_MAX_DIMS], extents[PYPTO_MAX_DIMS];
+    int32_t n = 0;
+    for (int32_t d = 0; d < t->ndim; ++d) {
+        if (t->shape[d] == 0)
+            return false;
+        if (t->shape[d] == 1)
+            continue;
+        const int64_t stride = t->stride[d] < 0 ? -t->stride[d] : t->stride[d];
+        int32_t at = n++;
+        for (; at > 0 && strides[at - 1] > stride; --at) {
+            strides[at] = strides[at - 1];
+            extents[at] = extents[at - 1];
+        }
+        strides[at] = stride;
+        extents[at] = t->shape[d];
+    }
+    int64_t span = 1;
+    for (int32_t i = 0; i < n; ++i) {
+        if (strides[i] < span)
+            return true;
+        int64_t reach;
+        if (!size_mul(strides[i], extents[i] - 1, &reach) || !size_add(span, reach, &span))
+            return false; /* no such memory: staging refuses it */
+    }
+    return false;
+}
+
+static pypto_status check_tensor(const pld_function *f, const pld_param *param,
+                                 const pypto_argument *arg)
+{
+    const pypto_tensor *t = &arg->tensor;
+    char shape[LIST_TEXT];
+    if (arg->kind != PLD_ARG_TENSOR)
+        return diag_status(DIAG_ARGUMENT_TYPE, "pass a tensor",
+                           "argument '%s' of %s must be a tensor", param->name, f->name);
+    if ((int32_t)t->dtype != param->dtype)
+        return diag_status(DIAG_ARGUMENT_TYPE, "convert the tensor, or change the declaration",
+                           "argument '%s' of %s is %s, declared %s", param->name, f->name,
+                           pypto_dtype_name(t->dtype), pypto_dtype_name((pypto_dtype)param->dtype));
+    if (t->ndim != param->ndim)
+        return diag_status(
+            DIAG_ARGUMENT_TYPE, "reshape the tensor, or change the declaration",
+            "argument '%s' of %s has shape %s: rank %d, declared rank %d", param->name, f->name,
+            describe_list(shape, sizeof shape, t->shape, t->ndim), t->ndim, param->ndim);
+    if (param->direction == PLD_IN)
+        return STATUS_OK;
+    if (t->read_only)
+        return diag_status(DIAG_ARGUMENT_READ_ONLY, "pass a writable tensor",
+                           "argument '%s' of %s is written by the program but is read-only",
+                           param->name, f->name);
+    if (overlaps_itself(t))
+        return diag_status(DIAG_ARGUMENT_READ_ONLY,
+                           "pass a tensor whose elements are all distinct memory",
+                           "argument '%s' of %s is written by the program but its elements overlap "
+                           "(an expanded or stride-0 view)",
+                           param->name, f->name);
+    return STATUS_OK;
+}
+
+pypto_status check_arguments(const pld_function *f, int32_t device_count,
+                             const pypto_argument *args, int32_t count)
+{
+    if (count != f->nparams)
+        return diag_status(DIAG_ARGUMENT_COUNT, "pass one argument per parameter",
+                           "%s expects %d arguments, got %d", f->name, f->nparams, count);
+    if (f->ndims > PYPTO_MAX_DIMS * 8)
+        return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
+    int64_t dims[PYPTO_MAX_DIMS * 8];
+    const char *bound_by[PYPTO_MAX_DIMS * 8];
+    for (int32_t i = 0; i < f->ndims; ++i)
+        dims[i] = -1;
+    for (int32_t i = 0; i < count; ++i) {
+        const pld_param *param = &f->params[i];
+        if (param->kind == PLD_PARAM_SCALAR) {
+            if (args[i].kind == PLD_ARG_TENSOR)
+                return diag_status(DIAG_ARGUMENT_TYPE, "pass a number",
+                                   "argument '%s' of %s must be a number", param->name, f->name);
+            continue;
+        }
+        pypto_status status = check_tensor(f, param, &args[i]);
+        if (status_ok(status))
+            status = check_shape(f, param, &args[i].tensor, dims, bound_by);
+        if (status_ok(status))
+            status = check_world(f, param, &args[i].tensor, device_count);
+        if (!status_ok(status))
+            return status;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,156 @@
+/* The host side of a worker set: what the files of this folder share.
+ *
+ *   program.c   loaded programs          workers.c   start, end, programs of a set
+ *   check.c     arguments against the    staging.c   tensors that ranks cannot see in place
+ *               host function            windows.c   the symmetric heap
+ *   host_api.c  what a host function     call.c      one call from arguments to result
+ *               calls                    report.c    failures in words
+ *   pool.c      one-shot calls
+ *
+ * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
+#ifndef HOST_HOST_H
+#define HOST_HOST_H
+
+#include "base/diag.h"
+#include "process/process.h"
+#include "runtime/queue.h"
+#include "sched/fiber.h"
+
+#include <pypto/worker.h>
+
+#include <pthread.h>
+
+struct pypto_program {
+    _Atomic int64_t references;
+    const pld_program *table;
+    void *object; /* dlopen handle; NULL for a table of this process */
+    int fd;       /* of the shared object, for workers; -1 */
+};
+
+/* Ranges of the heap that ranks are clearing after a call. */
+typedef struct clearing {
+    heap_block *ranges;
+    int32_t count;
+    uint64_t *sequences; /* per device: number of its CLEAR record, 0: none */
+    struct clearing *next;
+} clearing;
+
+struct pypto_worker {
+    pthread_mutex_t lock;
+    segment seg;
+    int event;
+    int32_t device_count;
+    int32_t *device_ids;
+    pypto_start start;
+    process *processes; /* threads: only `channel` is used */
+    pthread_t *threads;
+    int32_t thread_count;
+    queue_memory queues;
+    queue_writer *writers;
+    heap_area staging;
+    int64_t staging_reserved;
+    heap_area heap;
+    int64_t *slice_reserved; /* per device */
+    clearing *clearings;
+    uint64_t call;            /* number of the latest call */
+    fiber *fiber;             /* for host functions */
+    pypto_program **programs; /* known to the ranks, by id; references held */
+    int32_t program_count;
+    int32_t program_capacity;
+    bool usable;
+    bool foreign; /* inherited by a forked child: not ours to use */
+    bool (*interrupted)(void *context);
+    void *interrupt_context;
+    pypto_worker *next; /* in the list of live sets, and in the pool */
+    pypto_worker *next_idle;
+};
+
+/* A window buffer of a call. */
+typedef struct host_window {
+    bool allocated;
+    int64_t offset; /* in every slice */
+    int64_t bytes;  /* logical */
+    uint64_t devices;
+    pld_window view; /* what host-side views point to: base is on device 0 */
+} host_window;
+
+/* A tensor argument: where it is staged and how it comes back. */
+typedef struct staged {
+    const pypto_tensor *tensor; /* NULL: a scalar */
+    bool written;
+    int64_t low;   /* first byte, as an address */
+    int64_t high;  /* one past the last; equal to low when empty */
+    int64_t block; /* offset in the staging area of its block, which it may share; -1: empty */
+    int64_t block_bytes;
+    bool owns_block;
+    pld_tensor view; /* of the staged copy, in the host's mapping */
+} staged;
+
+/* An earlier writer of host memory, for dependencies. */
+typedef struct host_writer {
+    const char *low;
+    const char *high;
+    int32_t device;
+    uint64_t sequence;
+} host_writer;
+
+struct pld_host {
+    pypto_worker *w;
+    pypto_program *program;
+    const pld_program *table;
+    const pld_function *function;
+    int32_t program_id;
+    uint64_t call;
+    const pypto_argument *arguments;
+    int32_t count;
+    staged *staged;
+    pld_arg *args;
+    host_window *windows;
+    host_writer *writers;
+    int64_t writer_count;
+    int64_t writer_capacity;
+    queue_dep *deps; /* of the dispatch being posted */
+    int32_t dep_capacity;
+    int32_t line;
+    fiber *main;
+    fiber *fiber;
+    pypto_status status; /* how the host function failed */
+};
+
+/* check.c */
+PYPTO_NODISCARD pypto_status check_arguments(const pld_function *function, int32_t device_count,
+                                             const pypto_argument *args, int32_t count);
+PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
+
+/* staging.c: stage_in fills host->staged and host->args; stage_out copies results back;
+ * stage_release gives the blocks back (always call it). */
+PYPTO_NODISCARD pypto_status stage_in(pld_host *host);
+void stage_out(pld_host *host);
+void stage_release(pld_host *host);
+
+/* windows.c */
+PYPTO_NODISCARD pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices,
+                                         const char *name, int64_t *offset);
+/* Has the ranks clear the call's windows; they are free again when all have. */
+PYPTO_NODISCARD pypto_status windows_release(pld_host *host);
+void windows_destroy(pypto_worker *w);
+
+/* workers.c */
+PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);
+bool workers_full(const pypto_worker *w); /* no further program can be loaded */
+PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id);
+/* Kills what is left of a set that cannot go on. */
+void workers_kill(pypto_worker *w);
+
+/* call.c */
+/* Waits until every posted record is complete. */
+PYPTO_NODISCARD pypto_status wait_outstanding(pypto_worker *w);
+
+/* report.c: each describes the state of the set as it is now. */
+pypto_status report_failure(pypto_worker *w, uint64_t call);
+pypto_status report_deaths(pypto_worker *w, uint64_t call);
+/* A success when there is no deadlock. */
+PYPTO_NODISCARD pypto_status report_deadlock(pypto_worker *w, uint64_t call);
+void report_states(pypto_worker *w, uint64_t call, pypto_status *status);
+
+#endif

@@ -1,0 +1,386 @@
+/* What a host function calls: windows, views, dispatches. All of it runs in the calling process;
+ * nothing here waits for a device. A call that fails leaves the host function's fiber for good (see
+ * call.c). */
+#include "base/alloc.h"
+#include "host/host.h"
+#include "sched/describe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void(pld_host_line)(pld_host *host, int32_t line)
+{
+    host->line = line;
+}
+
+/* ---- failing ---- */
+
+static void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;
+static void host_leave(pld_host *host, pypto_status status)
+{
+    diag_place(&status, (pypto_span){.file = host->function->file, .line = host->line});
+    host->status = status;
+    fiber_switch(host->fiber, host->main, true);
+    __builtin_unreachable();
+}
+
+static void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
+    PYPTO_NORETURN PYPTO_PRINTF(4, 5);
+static void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
+{
+    pypto_status status = STATUS_OK;
+    va_list args;
+    va_start(args, format);
+    const pypto_span span = {.file = host->function->file, .line = host->line};
+    diag_vadd(&status, code, span, hint, format, args);
+    va_end(args);
+    host_leave(host, status);
+}
+
+void(pld_host_fail)(pld_host *host, const char *format, ...)
+{
+    char text[FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    host_error(host, DIAG_BAD_DISPATCH, NULL, "%s", text);
+}
+
+/* ---- devices and windows ---- */
+
+int64_t(pld_world_size)(pld_host *host)
+{
+    return host->w->device_count;
+}
+
+uint64_t pld_all_devices(pld_host *host)
+{
+    const int32_t n = host->w->device_count;
+    return n >= 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
+}
+
+uint64_t pld_device_range(pld_host *host, int64_t start, int64_t stop)
+{
+    if (start < 0 || stop > host->w->device_count)
+        host_error(host, DIAG_BAD_DISPATCH, "start the program with more device ids",
+                   "devices %lld to %lld were asked for, the run has devices 0 to %d",
+                   (long long)start, (long long)stop - 1, host->w->device_count - 1);
+    uint64_t mask = 0;
+    for (int64_t device = start; device < stop; ++device)
+        mask |= (uint64_t)1 << device;
+    return mask;
+}
+
+static const char *buffer_name(const pld_host *host, int32_t buffer)
+{
+    return host->table->buffers[buffer].name;
+}
+
+pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint64_t devices)
+{
+    if (buffer < 0 || buffer >= host->table->nbuffers)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "buffer %d is not in the program's table",
+                   buffer);
+    host_window *window = &host->windows[buffer];
+    if (window->allocated)
+        host_error(host, DIAG_BAD_DISPATCH, "allocate each window buffer once, outside loops",
+                   "window buffer '%s' is allocated twice in one call", buffer_name(host, buffer));
+    if (bytes < 0)
+        host_error(host, DIAG_BAD_DISPATCH, "sizes are in bytes",
+                   "window buffer '%s' has %lld bytes", buffer_name(host, buffer),
+                   (long long)bytes);
+    if (devices == 0 || (devices & ~pld_all_devices(host)) != 0)
+        host_error(host, DIAG_BAD_DISPATCH, "start the program with more device ids",
+                   "window buffer '%s' is used on devices that the run does not have (it has %d)",
+                   buffer_name(host, buffer), host->w->device_count);
+    int64_t offset;
+    pypto_status status = window_take(host->w, bytes, devices, buffer_name(host, buffer), &offset);
+    if (!status_ok(status))
+        host_leave(host, status);
+    *window =
+        (host_window){.allocated = true, .offset = offset, .bytes = bytes, .devices = devices};
+    window->view = (pld_window){.base = segment_slice(&host->w->seg, 0) + offset,
+                                .device_base = segment_slice(&host->w->seg, 0) + offset,
+                                .stride = host->w->seg.set->stride,
+                                .bytes = bytes,
+                                .buffer = buffer};
+    return (pld_buffer){buffer};
+}
+
+/* Fills packed row-major shape and strides; returns the bytes, or -1 when they cannot be counted.
+ */
+static int64_t fill_packed(pld_tensor *t, int32_t dtype, int32_t ndim, const int64_t *shape)
+{
+    int64_t elems = 1;
+    t->dtype = dtype;
+    t->ndim = ndim;
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        t->shape[d] = shape[d];
+        t->stride[d] = elems;
+        if (shape[d] < 0 || !size_mul(elems, shape[d], &elems))
+            return -1;
+    }
+    int64_t bytes;
+    return size_mul(elems, pypto_dtype_bytes((pypto_dtype)dtype), &bytes) ? bytes : -1;
+}
+
+pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, int32_t ndim,
+                            const int64_t *shape)
+{
+    const host_window *window = &host->windows[buffer.index];
+    pld_tensor t = {.data = window->view.base, .window = &window->view};
+    char text[LIST_TEXT];
+    if (ndim < 0 || ndim > PYPTO_MAX_DIMS)
+        host_error(host, DIAG_BAD_DISPATCH, NULL,
+                   "a window has %d dimensions, at most %d are possible", ndim, PYPTO_MAX_DIMS);
+    const int64_t bytes = fill_packed(&t, dtype, ndim, shape);
+    if (bytes < 0 || bytes > window->bytes)
+        host_error(
+            host, DIAG_WINDOW_TOO_LARGE,
+            "alloc_window_buffer(size) counts bytes; the form with a shape and dtype= counts "
+            "elements",
+            "a view of shape %s (%s, %lld bytes) does not fit into window buffer '%s' of %lld "
+            "bytes",
+            describe_list(text, sizeof text, shape, ndim), pypto_dtype_name((pypto_dtype)dtype),
+            (long long)bytes, buffer_name(host, buffer.index), (long long)window->bytes);
+    return t;
+}
+
+/* ---- views of host tensors ---- */
+
+static const char *tensor_name(const pld_host *host, const pld_tensor *tensor)
+{
+    for (int32_t i = 0; i < host->count; ++i)
+        if (host->args[i].tensor == tensor)
+            return host->function->params[i].name;
+    return "a tensor";
+}
+
+pld_tensor(pld_index)(pld_host *host, const pld_tensor *tensor, int32_t count,
+                      const int64_t *indices)
+{
+    if (count < 0 || count > tensor->ndim)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "%d indices for '%s' of %d dimensions", count,
+                   tensor_name(host, tensor), tensor->ndim);
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    for (int32_t d = 0; d < count; ++d) {
+        if (indices[d] < 0 || indices[d] >= tensor->shape[d])
+            host_error(host, DIAG_BAD_DISPATCH, "index a dimension within its extent",
+                       "index %lld is outside dimension %d of '%s', which has extent %lld",
+                       (long long)indices[d], d, tensor_name(host, tensor),
+                       (long long)tensor->shape[d]);
+        elems += indices[d] * tensor->stride[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    view.ndim = tensor->ndim - count;
+    for (int32_t d = 0; d < view.ndim; ++d) {
+        view.shape[d] = tensor->shape[d + count];
+        view.stride[d] = tensor->stride[d + count];
+    }
+    return view;
+}
+
+pld_tensor(pld_slice)(pld_host *host, const pld_tensor *tensor, const int64_t *shape,
+                      const int64_t *offsets)
+{
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    for (int32_t d = 0; d < tensor->ndim; ++d) {
+        if (shape[d] < 0 || shape[d] > tensor->shape[d] || offsets[d] < 0 ||
+            offsets[d] > tensor->shape[d] - shape[d])
+            host_error(host, DIAG_BAD_DISPATCH, "slice within the tensor",
+                       "a slice of %lld at %lld leaves dimension %d of '%s', which has extent %lld",
+                       (long long)shape[d], (long long)offsets[d], d, tensor_name(host, tensor),
+                       (long long)tensor->shape[d]);
+        elems += offsets[d] * tensor->stride[d];
+        view.shape[d] = shape[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    return view;
+}
+
+/* ---- dispatch ---- */
+
+/* The bytes that a view touches: [*low, *high). */
+static void view_range(const pld_tensor *t, const char **low, const char **high)
+{
+    int64_t first = 0, last = 0;
+    const int64_t width = pypto_dtype_bytes((pypto_dtype)t->dtype);
+    *low = *high = t->data;
+    for (int32_t d = 0; d < t->ndim; ++d) {
+        if (t->shape[d] == 0)
+            return;
+        const int64_t reach = t->stride[d] * (t->shape[d] - 1);
+        if (reach < 0)
+            first += reach;
+        else
+            last += reach;
+    }
+    *low = t->data + first * width;
+    *high = t->data + (last + 1) * width;
+}
+
+static bool add_dep(pld_host *host, int32_t *count, int32_t device, uint64_t sequence)
+{
+    for (int32_t i = 0; i < *count; ++i) {
+        if (host->deps[i].device == device) {
+            if (host->deps[i].sequence < sequence)
+                host->deps[i].sequence = sequence;
+            return true;
+        }
+    }
+    if (*count == host->dep_capacity) {
+        queue_dep *grown =
+            alloc_resize(host->deps, host->dep_capacity * 2 + 8, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return false;
+        host->deps = grown;
+        host->dep_capacity = host->dep_capacity * 2 + 8;
+    }
+    host->deps[(*count)++] = (queue_dep){.device = device, .sequence = sequence};
+    return true;
+}
+
+/* A reader waits for every earlier writer of bytes that it reads, on other devices: those of its
+ * own device come first in its queue anyway. Writers alone wait for nobody (spec: Out adds no
+ * edge). */
+static bool collect_deps(pld_host *host, const pld_tensor *t, int32_t device, int32_t *count)
+{
+    const char *low, *high;
+    view_range(t, &low, &high);
+    for (int64_t i = 0; i < host->writer_count; ++i) {
+        const host_writer *writer = &host->writers[i];
+        if (writer->device != device && writer->low < high && low < writer->high &&
+            !add_dep(host, count, writer->device, writer->sequence))
+            return false;
+    }
+    return true;
+}
+
+static bool record_writer(pld_host *host, const pld_tensor *t, int32_t device, uint64_t sequence)
+{
+    const char *low, *high;
+    view_range(t, &low, &high);
+    if (low == high)
+        return true;
+    for (int64_t i = host->writer_count - 1; i >= 0; --i) {
+        host_writer *writer = &host->writers[i];
+        if (writer->low == low && writer->high == high && writer->device == device) {
+            writer->sequence = sequence;
+            return true;
+        }
+    }
+    if (host->writer_count == host->writer_capacity) {
+        int64_t capacity = host->writer_capacity * 2 + 16;
+        host_writer *grown = alloc_resize(host->writers, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return false;
+        host->writers = grown;
+        host->writer_capacity = capacity;
+    }
+    host->writers[host->writer_count++] = (host_writer){low, high, device, sequence};
+    return true;
+}
+
+static bool direction_reads(const pld_param *param)
+{
+    return param->direction != PLD_OUT;
+}
+
+static void encode_tensor(pld_host *host, queue_arg *to, const pld_tensor *t)
+{
+    to->dtype = t->dtype;
+    to->ndim = t->ndim;
+    memcpy(to->shape, t->shape, sizeof to->shape);
+    memcpy(to->stride, t->stride, sizeof to->stride);
+    to->buffer = -1;
+    if (t->window == NULL) {
+        to->data = t->data - host->w->seg.base;
+        return;
+    }
+    const host_window *window = &host->windows[t->window->buffer];
+    to->buffer = t->window->buffer;
+    to->devices = window->devices;
+    to->window_start = window->offset;
+    to->window_bytes = window->bytes;
+    to->data = window->offset + (t->data - window->view.base);
+}
+
+static int32_t wrapper_index(pld_host *host, const pld_function *wrapper)
+{
+    for (int32_t i = 0; i < host->table->nfunctions; ++i)
+        if (host->table->functions[i] == wrapper && wrapper->plane == PLD_PLANE_CHIP)
+            return i;
+    host_error(host, DIAG_BAD_DISPATCH, "dispatch a per-device wrapper of this program",
+               "'%s' is not a per-device wrapper of program '%s'", wrapper->name,
+               host->table->name);
+}
+
+static void check_dispatch(pld_host *host, int64_t device, const pld_function *wrapper,
+                           const pld_arg *args, int32_t count)
+{
+    if (device < 0 || device >= host->w->device_count)
+        host_error(host, DIAG_BAD_DISPATCH, "device= counts the device ids of the run from 0",
+                   "device %lld does not exist: the run has %d (0 to %d)", (long long)device,
+                   host->w->device_count, host->w->device_count - 1);
+    if (count != wrapper->nparams)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "%s takes %d arguments, got %d", wrapper->name,
+                   wrapper->nparams, count);
+    for (int32_t i = 0; i < count; ++i) {
+        if (args[i].kind != PLD_ARG_TENSOR || args[i].tensor->window == NULL)
+            continue;
+        const int32_t buffer = args[i].tensor->window->buffer;
+        if ((host->windows[buffer].devices >> device & 1) == 0)
+            host_error(host, DIAG_BAD_DISPATCH, "dispatch a window on the devices that share it",
+                       "window '%s' is dispatched on device %lld, which is not in its domain",
+                       buffer_name(host, buffer), (long long)device);
+    }
+}
+
+void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wrapper,
+                   const pld_arg *args, int32_t count)
+{
+    pypto_worker *w = host->w;
+    const int32_t index = wrapper_index(host, wrapper);
+    check_dispatch(host, device_wanted, wrapper, args, count);
+    const int32_t device = (int32_t)device_wanted;
+    if (atomic_load_explicit(&w->seg.set->poison, memory_order_relaxed) >= host->call)
+        host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */
+    int32_t deps = 0;
+    bool memory = true;
+    for (int32_t i = 0; i < count; ++i)
+        if (args[i].kind == PLD_ARG_TENSOR && args[i].tensor->window == NULL &&
+            direction_reads(&wrapper->params[i]))
+            memory = memory && collect_deps(host, args[i].tensor, device, &deps);
+    if (!memory)
+        host_leave(host, diag_no_memory());
+    queue_record *record;
+    pypto_status status =
+        queue_reserve(&w->writers[device], RECORD_DISPATCH, host->call, deps, count, &record);
+    if (!status_ok(status))
+        host_leave(host, status);
+    record->program = host->program_id;
+    record->function = index;
+    if (deps > 0)
+        memcpy(record_deps(record), host->deps, (size_t)deps * sizeof *host->deps);
+    queue_arg *to = record_args(record);
+    for (int32_t i = 0; i < count; ++i) {
+        to[i] = (queue_arg){.kind = (int32_t)args[i].kind,
+                            .buffer = -1,
+                            .integer = args[i].integer,
+                            .real = args[i].real};
+        if (args[i].kind == PLD_ARG_TENSOR)
+            encode_tensor(host, &to[i], args[i].tensor);
+    }
+    atomic_fetch_add_explicit(&w->seg.set->outstanding, 1, memory_order_relaxed);
+    const uint64_t sequence = queue_publish(&w->writers[device], record);
+    for (int32_t i = 0; i < count; ++i)
+        if (args[i].kind == PLD_ARG_TENSOR && args[i].tensor->window == NULL &&
+            wrapper->params[i].direction != PLD_IN)
+            memory = memory && record_writer(host, args[i].tensor, device, sequence);
+    if (!memory)
+        host_leave(host, diag_no_memory());
+}

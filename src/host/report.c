@@ -1,0 +1,270 @@
+/* Failures in words: what a rank did when it failed, died or waited for ever. Called by call.c with
+ * the set's lock held; reads what ranks publish in their headers. */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "host/host.h"
+#include "sched/describe.h"
+#include "sched/sched.h"
+
+#include <string.h>
+
+/* ---- names ---- */
+
+static const pld_function *function_of(const pypto_worker *w, int32_t program, int32_t function)
+{
+    if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
+        return NULL;
+    const pld_program *table = w->programs[program]->table;
+    return function >= 0 && function < table->nfunctions ? table->functions[function] : NULL;
+}
+
+static const char *buffer_of(const pypto_worker *w, int32_t program, int32_t buffer)
+{
+    if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
+        return "?";
+    const pld_program *table = w->programs[program]->table;
+    return buffer >= 0 && buffer < table->nbuffers ? table->buffers[buffer].name : "?";
+}
+
+/* "rank 1 (device 5)": rank and device are the same thing twice only when the ids are 0, 1, 2 ...
+ */
+static void add_rank(text *out, const pypto_worker *w, int32_t rank)
+{
+    text_printf(out, "rank %d", rank);
+    if (w->device_ids[rank] != rank)
+        text_printf(out, " (device %d)", w->device_ids[rank]);
+}
+
+static void add_place(text *out, const pypto_worker *w, int32_t program, uint64_t breadcrumb)
+{
+    const pld_function *f = function_of(w, program, (int32_t)(breadcrumb >> 32) - 1);
+    if (f == NULL)
+        text_add(out, "between tasks");
+    else
+        text_printf(out, "%s at %s:%d", f->name, f->file, (int32_t)(uint32_t)breadcrumb);
+}
+
+static pypto_span span_of(const pypto_worker *w, int32_t program, int32_t function, int32_t line)
+{
+    const pld_function *f = function_of(w, program, function);
+    return (pypto_span){.file = f != NULL ? f->file : NULL, .line = f != NULL ? line : 0};
+}
+
+/* ---- states of all ranks ---- */
+
+static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
+{
+    const pld_function *f = function_of(w, wait->program, wait->function);
+    if (wait->kind == WAIT_DISPATCH) {
+        text_printf(out, "%s waits for a dispatch of ", f != NULL ? f->name : "a dispatch");
+        add_rank(out, w, wait->device);
+        text_add(out, " whose output it reads");
+        return;
+    }
+    char cell[LIST_TEXT];
+    const char *buffer = buffer_of(w, wait->program, wait->buffer);
+    const _Atomic int32_t *word =
+        (const _Atomic int32_t *)(const void *)(w->seg.base + wait->cell_offset);
+    text_printf(out, "waits for '%s'%s %s %d, which is %d", buffer,
+                describe_list(cell, sizeof cell, wait->cell, wait->ndim),
+                wait->cmp == PLD_EQ ? "==" : ">=", wait->expected,
+                atomic_load_explicit(word, memory_order_relaxed));
+    if (f == NULL)
+        return;
+    if (wait->param >= 0 && wait->param < f->nparams &&
+        strcmp(f->params[wait->param].name, buffer) != 0)
+        text_printf(out, " (parameter '%s')", f->params[wait->param].name);
+    text_printf(out, ", in %s at %s:%d", f->name, f->file, wait->line);
+}
+
+static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
+{
+    const rank_header *h = segment_rank(&w->seg, rank);
+    if (!w->seg.transport->one_process && process_dead(&w->processes[rank])) {
+        char how[64];
+        process_describe_exit(&w->processes[rank], how, sizeof how);
+        text_printf(out, "dead, %s, in ", how);
+        add_place(out, w, atomic_load_explicit(&h->breadcrumb_program, memory_order_relaxed),
+                  atomic_load_explicit(&h->breadcrumb, memory_order_relaxed));
+        return;
+    }
+    if (atomic_load_explicit(&h->failure.order, memory_order_acquire) != 0 &&
+        h->failure.call == call) {
+        text_printf(out, "failed: %s, in ", h->failure.text);
+        add_place(out, w, h->failure.program,
+                  (uint64_t)(h->failure.function + 1) << 32 | (uint32_t)h->failure.line);
+        return;
+    }
+    const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
+    if (atomic_load_explicit(&h->state, memory_order_relaxed) == RANK_PARKED && waits > 0) {
+        for (uint32_t i = 0; i < waits && i < WAIT_SLOTS; ++i) {
+            text_add(out, i > 0 ? "\n          " : "");
+            add_wait(out, w, &h->waits[i]);
+        }
+        return;
+    }
+    if (atomic_load_explicit(&h->dropped_call, memory_order_relaxed) == call) {
+        text_add(out, "stopped in ");
+        add_place(out, w, atomic_load_explicit(&h->breadcrumb_program, memory_order_relaxed),
+                  atomic_load_explicit(&h->dropped, memory_order_relaxed));
+        return;
+    }
+    const uint64_t breadcrumb = atomic_load_explicit(&h->breadcrumb, memory_order_relaxed);
+    if (breadcrumb != 0) {
+        text_add(out, "running ");
+        add_place(out, w, atomic_load_explicit(&h->breadcrumb_program, memory_order_relaxed),
+                  breadcrumb);
+        return;
+    }
+    text_add(out, "idle");
+}
+
+void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
+{
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        text line = {0};
+        text_add(&line, "  ");
+        add_rank(&line, w, rank);
+        text_add(&line, ": ");
+        add_state(&line, w, call, rank);
+        if (!line.failed)
+            diag_note(status, "%s", line.bytes);
+        text_free(&line);
+    }
+}
+
+/* ---- first cause ---- */
+
+pypto_status report_failure(pypto_worker *w, uint64_t call)
+{
+    const failure_record *first = NULL;
+    int32_t first_rank = -1;
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        const failure_record *f = &segment_rank(&w->seg, rank)->failure;
+        const uint64_t order = atomic_load_explicit(&f->order, memory_order_acquire);
+        if (order == 0 || f->call != call)
+            continue;
+        if (first == NULL || order < atomic_load_explicit(&first->order, memory_order_relaxed)) {
+            first = f;
+            first_rank = rank;
+        }
+    }
+    if (first == NULL)
+        return STATUS_OK;
+    pypto_status status = STATUS_OK;
+    const pld_function *f = function_of(w, first->program, first->function);
+    text who = {0};
+    add_rank(&who, w, first_rank);
+    diag_add(&status, (diag_code)first->code,
+             span_of(w, first->program, first->function, first->line), NULL, "%s failed on %s: %s",
+             f != NULL ? f->name : "a task", who.failed ? "a rank" : who.bytes, first->text);
+    text_free(&who);
+    return status;
+}
+
+pypto_status report_deaths(pypto_worker *w, uint64_t call)
+{
+    (void)call;
+    if (w->seg.transport->one_process)
+        return STATUS_OK;
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        if (!process_dead(&w->processes[rank]))
+            continue;
+        const rank_header *h = segment_rank(&w->seg, rank);
+        const uint64_t breadcrumb = atomic_load_explicit(&h->breadcrumb, memory_order_relaxed);
+        const int32_t program = atomic_load_explicit(&h->breadcrumb_program, memory_order_relaxed);
+        char how[64];
+        process_describe_exit(&w->processes[rank], how, sizeof how);
+        text what = {0};
+        add_rank(&what, w, rank);
+        text_printf(&what, " (pid %lld) died, %s, in ", (long long)w->processes[rank].pid, how);
+        add_place(&what, w, program, breadcrumb);
+        pypto_status status = STATUS_OK;
+        diag_add(
+            &status, DIAG_WORKER_DIED,
+            span_of(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
+            "if nobody killed it, the kernel crashed near this line: look for an index that leaves "
+            "a "
+            "tile, or run with PYPTO_TRANSPORT=threads under gdb",
+            "the worker of %s", what.failed ? "a rank" : what.bytes);
+        text_free(&what);
+        return status;
+    }
+    return STATUS_OK;
+}
+
+/* ---- deadlock ---- */
+
+/* One reading of a rank: true when it is parked and nothing that it waits for has come. */
+static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
+{
+    const rank_header *h = segment_rank(&w->seg, rank);
+    if (atomic_load_explicit(&h->state, memory_order_acquire) != RANK_PARKED)
+        return false;
+    const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
+    if (waits > WAIT_SLOTS)
+        return false; /* more than can be looked at: not provable */
+    if (waits == 0 && atomic_load_explicit(&h->posted, memory_order_seq_cst) !=
+                          atomic_load_explicit(&h->completed, memory_order_seq_cst))
+        return false; /* it has not woken up for its work yet */
+    for (uint32_t i = 0; i < waits; ++i)
+        if (wait_satisfied(&w->seg, &h->waits[i]))
+            return false;
+    return true;
+}
+
+/* All ranks stuck between two equal readings of their epochs: the state existed, and since only
+ * ranks (and the host, which is here) change anything, it will last. */
+static bool all_stuck(const pypto_worker *w)
+{
+    uint64_t before[PYPTO_MAX_RANKS];
+    if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) != 0)
+        return false;
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        before[rank] =
+            atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire);
+        if (!rank_is_stuck(w, rank))
+            return false;
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire) !=
+            before[rank])
+            return false;
+    return atomic_load_explicit(&w->seg.set->outstanding, memory_order_seq_cst) > 0;
+}
+
+/* The place of the first blocked wait, for the headline. */
+static pypto_span first_wait(const pypto_worker *w)
+{
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        const rank_header *h = segment_rank(&w->seg, rank);
+        if (atomic_load_explicit(&h->wait_count, memory_order_relaxed) > 0)
+            return span_of(w, h->waits[0].program, h->waits[0].function, h->waits[0].line);
+    }
+    return SPAN_NONE;
+}
+
+pypto_status report_deadlock(pypto_worker *w, uint64_t call)
+{
+    if (!all_stuck(w)) {
+        /* A rank whose wait is satisfied has been rung by whoever satisfied it; ringing once more
+         * is harmless and mends what a lost ring would break. */
+        segment_ring_all(&w->seg);
+        return STATUS_OK;
+    }
+    int32_t blocked = 0;
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->wait_count, memory_order_relaxed) >
+            0)
+            ++blocked;
+    pypto_status status = STATUS_OK;
+    diag_add(
+        &status, DIAG_DEADLOCK, first_wait(w),
+        "check that each wait has a notify to the same cell of this rank, sent before the "
+            "sender waits "
+        "itself",
+        "deadlock: %d of %d ranks wait for a signal and no work can run", blocked, w->device_count);
+    report_states(w, call, &status);
+    return status;
+}

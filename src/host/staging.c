@@ -1,0 +1,230 @@
+/* Staging: host tensors that ranks cannot see in place are copied into the segment before the call
+ * and back after it.
+ *
+ * What is staged is memory, not arguments: arguments whose byte ranges overlap share one block and
+ * keep their distances, so a program sees the same aliasing as the caller. A tensor that stands
+ * alone and is not packed is packed (and unpacked): only its own elements are read and written,
+ * never what lies between them. An Out argument is copied in too, because a program may write only
+ * part of it.
+ *
+ * The seam for tensors that need no copy (memory inside the segment) is `find_in_place`: such an
+ * argument gets a view of its own bytes and no block. */
+#include "base/alloc.h"
+#include "host/host.h"
+
+#include <string.h>
+
+/* ---- geometry ---- */
+
+static int64_t elem_bytes(const pypto_tensor *t)
+{
+    return pypto_dtype_bytes(t->dtype);
+}
+
+/* First and last byte touched, whatever the signs of the strides. */
+static bool byte_range(const pypto_tensor *t, int64_t *low, int64_t *high)
+{
+    int64_t first = 0, last = 0;
+    *low = *high = (int64_t)(intptr_t)t->data;
+    for (int32_t d = 0; d < t->ndim; ++d)
+        if (t->shape[d] == 0)
+            return true;
+    for (int32_t d = 0; d < t->ndim; ++d) {
+        int64_t reach;
+        if (!size_mul(t->stride[d], t->shape[d] - 1, &reach))
+            return false;
+        if (!(reach < 0 ? size_add(first, reach, &first) : size_add(last, reach, &last)))
+            return false;
+    }
+    int64_t bytes;
+    if (!size_add(last, 1, &last) || !size_mul(last, elem_bytes(t), &bytes) ||
+        !size_add(*low, bytes, high) || !size_mul(first, elem_bytes(t), &bytes))
+        return false;
+    *low += bytes;
+    return true;
+}
+
+static bool is_packed(const pypto_tensor *t)
+{
+    int64_t expected = 1;
+    for (int32_t d = t->ndim - 1; d >= 0; --d) {
+        if (t->shape[d] != 1 && t->stride[d] != expected)
+            return false;
+        expected *= t->shape[d];
+    }
+    return true;
+}
+
+static int64_t element_count(const pypto_tensor *t)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < t->ndim; ++d)
+        if (!size_mul(count, t->shape[d], &count))
+            return -1;
+    return count;
+}
+
+/* Copies all elements between two tensors of one shape and dtype. Dimensions that are packed in
+ * both are one memcpy. */
+static void copy_elements(char *to, const int64_t *to_stride, const char *from,
+                          const int64_t *from_stride, const pypto_tensor *t)
+{
+    const int64_t width = elem_bytes(t);
+    int64_t index[PYPTO_MAX_DIMS] = {0};
+    int32_t outer = t->ndim;
+    int64_t run = 1;
+    while (outer > 0 && (t->shape[outer - 1] == 1 ||
+                         (to_stride[outer - 1] == run && from_stride[outer - 1] == run)))
+        run *= t->shape[--outer];
+    if (element_count(t) == 0)
+        return;
+    for (;;) {
+        memcpy(to, from, (size_t)(run * width));
+        int32_t d = outer - 1;
+        for (; d >= 0; --d) {
+            to += to_stride[d] * width;
+            from += from_stride[d] * width;
+            if (++index[d] < t->shape[d])
+                break;
+            to -= to_stride[d] * t->shape[d] * width;
+            from -= from_stride[d] * t->shape[d] * width;
+            index[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+/* ---- placing ---- */
+
+static bool find_in_place(const segment *seg, const staged *s)
+{
+    const int64_t start = (int64_t)(intptr_t)seg->base;
+    return s->low >= start && s->high <= start + seg->bytes;
+}
+
+static void fill_view(staged *s, char *data, bool packed)
+{
+    const pypto_tensor *t = s->tensor;
+    s->view = (pld_tensor){.data = data, .dtype = (int32_t)t->dtype, .ndim = t->ndim};
+    memcpy(s->view.shape, t->shape, sizeof s->view.shape);
+    memcpy(s->view.stride, t->stride, sizeof s->view.stride);
+    int64_t stride = 1;
+    for (int32_t d = t->ndim - 1; packed && d >= 0; --d) {
+        s->view.stride[d] = stride;
+        stride *= t->shape[d];
+    }
+}
+
+static pypto_status take_block(pypto_worker *w, int64_t bytes, int64_t *offset)
+{
+    *offset = heap_take(&w->staging, bytes);
+    if (*offset < 0)
+        return diag_status(DIAG_NO_SPACE, "pass smaller tensors, or raise `ulimit -v`",
+                           "%lld bytes of tensors do not fit into the staging area of %lld MiB",
+                           (long long)bytes, (long long)(w->staging.limit >> 20));
+    pypto_status status = heap_reserve(&w->seg, w->seg.set->staging_offset, &w->staging_reserved,
+                                       *offset + bytes, "tensor arguments");
+    if (!status_ok(status))
+        heap_give(&w->staging, *offset, bytes);
+    return status;
+}
+
+static bool ranges_overlap(const staged *a, const staged *b)
+{
+    return a->low < b->high && b->low < a->high;
+}
+
+/* Stages argument i and every later one whose bytes are connected with it by overlaps. */
+static pypto_status place_group(pld_host *host, int32_t i)
+{
+    pypto_worker *w = host->w;
+    staged *all = host->staged;
+    int64_t low = all[i].low, high = all[i].high;
+    int32_t members = 1;
+    for (bool grew = true; grew;) {
+        grew = false;
+        const staged span = {.low = low, .high = high};
+        members = 0;
+        for (int32_t k = 0; k < host->count; ++k) {
+            if (all[k].tensor == NULL || all[k].low == all[k].high ||
+                !ranges_overlap(&all[k], &span))
+                continue;
+            ++members;
+            if (all[k].low < low || all[k].high > high)
+                grew = true;
+            low = all[k].low < low ? all[k].low : low;
+            high = all[k].high > high ? all[k].high : high;
+        }
+    }
+    const bool pack = members == 1 && !is_packed(all[i].tensor);
+    const int64_t bytes =
+        pack ? element_count(all[i].tensor) * elem_bytes(all[i].tensor) : high - low;
+    int64_t offset;
+    pypto_status status = take_block(w, bytes, &offset);
+    if (!status_ok(status))
+        return status;
+    char *block = w->seg.base + w->seg.set->staging_offset + offset;
+    const staged span = {.low = low, .high = high};
+    for (int32_t k = 0; k < host->count; ++k) {
+        staged *s = &all[k];
+        if (s->tensor == NULL || s->low == s->high || !ranges_overlap(s, &span))
+            continue;
+        s->block = offset;
+        s->block_bytes = bytes;
+        s->owns_block = k == i;
+        fill_view(s, pack ? block : block + ((int64_t)(intptr_t)s->tensor->data - low), pack);
+        copy_elements(s->view.data, s->view.stride, s->tensor->data, s->tensor->stride, s->tensor);
+    }
+    return STATUS_OK;
+}
+
+pypto_status stage_in(pld_host *host)
+{
+    for (int32_t i = 0; i < host->count; ++i) {
+        staged *s = &host->staged[i];
+        const pypto_argument *argument = &host->arguments[i];
+        s->block = -1;
+        host->args[i] = (pld_arg){argument->kind, NULL, argument->integer, argument->real};
+        if (argument->kind != PLD_ARG_TENSOR)
+            continue;
+        s->tensor = &argument->tensor;
+        s->written = host->function->params[i].direction != PLD_IN;
+        if (element_count(s->tensor) < 0 || !byte_range(s->tensor, &s->low, &s->high))
+            return diag_status(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' of %s is too large",
+                               host->function->params[i].name, host->function->name);
+        host->args[i].tensor = &s->view;
+    }
+    for (int32_t i = 0; i < host->count; ++i) {
+        staged *s = &host->staged[i];
+        if (s->tensor == NULL || s->block >= 0)
+            continue;
+        if (s->low == s->high) {
+            fill_view(s, host->w->seg.base + host->w->seg.set->staging_offset, true);
+        } else if (find_in_place(&host->w->seg, s)) {
+            fill_view(s, s->tensor->data, false);
+        } else {
+            pypto_status status = place_group(host, i);
+            if (!status_ok(status))
+                return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+void stage_out(pld_host *host)
+{
+    for (int32_t i = 0; i < host->count; ++i) {
+        const staged *s = &host->staged[i];
+        if (s->tensor != NULL && s->written && s->block >= 0)
+            copy_elements(s->tensor->data, s->tensor->stride, s->view.data, s->view.stride,
+                          s->tensor);
+    }
+}
+
+void stage_release(pld_host *host)
+{
+    for (int32_t i = 0; i < host->count; ++i)
+        if (host->staged[i].owns_block)
+            heap_give(&host->w->staging, host->staged[i].block, host->staged[i].block_bytes);
+}

@@ -1,0 +1,425 @@
+/* Worker sets: starting and ending them, and telling ranks about programs.
+ *
+ * All live sets stand in one list, so that a process which the user forks (os.fork,
+ * multiprocessing) can disown them: the child closes its copies of the descriptors and never
+ * touches the workers, which go on serving the parent. */
+#include "base/alloc.h"
+#include "base/os.h"
+#include "base/settings.h"
+#include "host/host.h"
+#include "process/channel.h"
+#include "process/waiting.h"
+#include "runtime/protocol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An idle or blocked worker ends at once when its channel closes. */
+#define CLOSE_TIMEOUT_MS 1000
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pypto_worker *live_sets;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&list_lock);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void after_fork_child(void)
+{
+    for (pypto_worker *w = live_sets; w != NULL; w = w->next) {
+        w->foreign = true;
+        w->usable = false;
+        for (int32_t i = 0; i < w->device_count; ++i)
+            process_disown(&w->processes[i]);
+        os_close(&w->event);
+        w->seg.transport->detach(&w->seg);
+        pthread_mutex_init(&w->lock, NULL); /* it may have been held by a thread that is not here */
+    }
+    live_sets = NULL;
+    pthread_mutex_init(&list_lock, NULL);
+}
+
+static void install_fork_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void enlist(pypto_worker *w)
+{
+    pthread_mutex_lock(&list_lock);
+    w->next = live_sets;
+    live_sets = w;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void delist(pypto_worker *w)
+{
+    pthread_mutex_lock(&list_lock);
+    for (pypto_worker **link = &live_sets; *link != NULL; link = &(*link)->next) {
+        if (*link == w) {
+            *link = w->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+/* ---- starting ---- */
+
+pypto_status workers_check_options(const pypto_worker_options *options)
+{
+    if (options->size != sizeof *options)
+        return diag_status(DIAG_BAD_DEVICE_IDS, "initialise it with PYPTO_WORKER_OPTIONS_INIT",
+                           "pypto_worker_options.size is %zu", options->size);
+    if (options->device_count < 1 || options->device_count > PYPTO_MAX_RANKS)
+        return diag_status(DIAG_BAD_DEVICE_IDS, "use 1 to 64 devices", "%d device ids were given",
+                           options->device_count);
+    for (int32_t i = 0; i < options->device_count; ++i) {
+        if (options->device_ids[i] < 0)
+            return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "device ids must be non-negative");
+        for (int32_t k = 0; k < i; ++k)
+            if (options->device_ids[k] == options->device_ids[i])
+                return diag_status(DIAG_BAD_DEVICE_IDS, NULL,
+                                   "device ids must be distinct: %d is there twice",
+                                   options->device_ids[i]);
+    }
+    return STATUS_OK;
+}
+
+static pypto_status find_worker_program(arena *a, const char **path)
+{
+    const char *set = setting_text(SETTING_WORKER);
+    *path = set[0] != '\0' ? set : NULL;
+    const char *library = os_library_dir(a);
+    if (*path == NULL && library != NULL)
+        *path = arena_printf(a, "%s/../libexec/pypto/pypto-worker", library);
+    if (*path != NULL && os_file_exists(*path))
+        return STATUS_OK;
+    return diag_status(
+        DIAG_WORKER_START, "reinstall pypto, or set PYPTO_WORKER to the program's path",
+        "the worker program %s was not found", *path != NULL ? *path : "pypto-worker");
+}
+
+typedef struct thread_start {
+    int channel;
+} thread_start;
+
+static void *thread_main(void *argument)
+{
+    thread_start start = *(thread_start *)argument;
+    alloc_free(argument);
+    worker_serve_thread(start.channel);
+    return NULL;
+}
+
+static pypto_status start_thread(pypto_worker *w, int32_t rank)
+{
+    int ends[2];
+    pypto_status status = channel_pair(ends);
+    if (!status_ok(status))
+        return status;
+    w->processes[rank].channel = ends[0];
+    thread_start *start = alloc_zeroed(1, (int64_t)sizeof *start);
+    int error = ENOMEM;
+    if (start != NULL) {
+        start->channel = ends[1];
+        error = pthread_create(&w->threads[rank], NULL, thread_main, start);
+    }
+    if (error != 0) {
+        alloc_free(start);
+        os_close(&ends[1]);
+        return diag_system(error, NULL, "start a worker thread");
+    }
+    ++w->thread_count;
+    return STATUS_OK;
+}
+
+static int fork_main(int channel, void *context)
+{
+    (void)context;
+    return pypto_worker_main(channel);
+}
+
+static pypto_status start_rank(pypto_worker *w, int32_t rank, const char *program,
+                               const char *title)
+{
+    switch (w->start) {
+    case PYPTO_START_THREAD: return start_thread(w, rank);
+    case PYPTO_START_FORK:
+        return process_fork(fork_main, NULL, w->processes, rank, &w->processes[rank]);
+    case PYPTO_START_EXEC: break;
+    }
+    char shown[256];
+    snprintf(shown, sizeof shown, "%s rank %d of %d", title != NULL ? title : "pypto", rank,
+             w->device_count);
+    return process_spawn(program, shown, &w->processes[rank]);
+}
+
+static pypto_status greet_rank(pypto_worker *w, int32_t rank)
+{
+    const hello_message hello = {.version = PROTOCOL_VERSION,
+                                 .rank = rank,
+                                 .one_process = w->seg.transport->one_process,
+                                 .host_segment = w->seg.transport->one_process ? &w->seg : NULL};
+    const int fds[2] = {w->seg.fd, w->event};
+    if (channel_send(w->processes[rank].channel, MESSAGE_HELLO, &hello, sizeof hello, fds, 2) ==
+        CHANNEL_OK)
+        return STATUS_OK;
+    return diag_status(DIAG_WORKER_START, NULL, "the worker of rank %d ended before it was greeted",
+                       rank);
+}
+
+/* Waits for one answer of a rank. */
+static pypto_status await_answer(pypto_worker *w, int32_t rank, channel_message *message,
+                                 const char *what)
+{
+    if (channel_receive(w->processes[rank].channel, -1, message) != CHANNEL_OK ||
+        message->type != MESSAGE_ANSWER || message->bytes != sizeof(answer_message)) {
+        char how[64] = "unknown status";
+        if (!w->seg.transport->one_process) {
+            process_kill(&w->processes[rank]);
+            process_describe_exit(&w->processes[rank], how, sizeof how);
+        }
+        return diag_status(DIAG_WORKER_START, NULL,
+                           "the worker of rank %d (pid %lld) ended (%s) %s", rank,
+                           (long long)w->processes[rank].pid, how, what);
+    }
+    const answer_message *answer = (const answer_message *)(const void *)message->payload;
+    if (answer->ok != 0)
+        return STATUS_OK;
+    return diag_status(DIAG_WORKER_START, NULL, "the worker of rank %d failed %s: %s", rank, what,
+                       answer->text);
+}
+
+static pypto_status await_answers(pypto_worker *w, const char *what)
+{
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    if (message == NULL)
+        return diag_no_memory();
+    pypto_status status = STATUS_OK;
+    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+        status = await_answer(w, rank, message, what);
+    alloc_free(message);
+    return status;
+}
+
+static pypto_status start_ranks(pypto_worker *w, const char *title)
+{
+    arena *a = arena_create();
+    jmp_buf out_of_memory;
+    if (a == NULL)
+        return diag_no_memory();
+    if (setjmp(out_of_memory) != 0) {
+        arena_destroy(a);
+        return diag_no_memory();
+    }
+    arena_set_recovery(a, &out_of_memory);
+    const char *program = NULL;
+    pypto_status status =
+        w->start == PYPTO_START_EXEC ? find_worker_program(a, &program) : STATUS_OK;
+    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+        status = start_rank(w, rank, program, title);
+    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+        status = greet_rank(w, rank);
+    if (status_ok(status))
+        status = await_answers(w, "at start");
+    arena_destroy(a);
+    return status;
+}
+
+static pypto_status init_memory(pypto_worker *w)
+{
+    const transport *t = w->start == PYPTO_START_THREAD ? &transport_threads : &transport_shm;
+    pypto_status status = t->create(w->device_count, &w->seg);
+    if (!status_ok(status))
+        return status;
+    const set_header *set = w->seg.set;
+    heap_init(&w->staging, set->staging_bytes);
+    heap_init(&w->heap, set->stride);
+    w->queues.seg = &w->seg;
+    heap_init(&w->queues.area, set->control_bytes);
+    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+        status = queue_writer_init(&w->writers[rank], &w->queues, segment_rank(&w->seg, rank));
+    return status;
+}
+
+static pypto_worker *make_set(const pypto_worker_options *options)
+{
+    const int32_t n = options->device_count;
+    pypto_worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
+    if (w == NULL)
+        return NULL;
+    pthread_mutex_init(&w->lock, NULL);
+    w->event = -1;
+    w->seg.fd = -1;
+    w->device_count = n;
+    w->start = options->start;
+    w->interrupted = options->interrupted;
+    w->interrupt_context = options->interrupt_context;
+    w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
+    w->processes = alloc_zeroed(n, (int64_t)sizeof *w->processes);
+    w->threads = alloc_zeroed(n, (int64_t)sizeof *w->threads);
+    w->writers = alloc_zeroed(n, (int64_t)sizeof *w->writers);
+    w->slice_reserved = alloc_zeroed(n, (int64_t)sizeof *w->slice_reserved);
+    if (w->processes != NULL)
+        for (int32_t i = 0; i < n; ++i)
+            w->processes[i] = PROCESS_NONE;
+    if (w->device_ids != NULL)
+        memcpy(w->device_ids, options->device_ids, (size_t)n * sizeof *w->device_ids);
+    return w;
+}
+
+pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_worker **worker)
+{
+    pthread_once(&fork_once, install_fork_handlers);
+    *worker = NULL;
+    pypto_status status = workers_check_options(options);
+    if (!status_ok(status))
+        return status;
+    pypto_worker *w = make_set(options);
+    if (w == NULL)
+        return diag_no_memory();
+    if (w->device_ids == NULL || w->processes == NULL || w->threads == NULL || w->writers == NULL ||
+        w->slice_reserved == NULL)
+        status = diag_no_memory();
+    if (status_ok(status) && (w->event = host_event_create()) < 0)
+        status = diag_system(errno, "raise `ulimit -n`", "create an event descriptor");
+    if (status_ok(status))
+        status = init_memory(w);
+    if (status_ok(status))
+        status = start_ranks(w, options->title);
+    if (!status_ok(status)) {
+        pypto_worker_close(w);
+        return status;
+    }
+    w->usable = true;
+    enlist(w);
+    *worker = w;
+    return STATUS_OK;
+}
+
+/* ---- programs ---- */
+
+static pypto_status send_program(pypto_worker *w, const pypto_program *program, int32_t id)
+{
+    /* Threads see the table that is loaded here. Opening the object again under the name of a
+     * descriptor would also leave that name with the loader, for another object to be taken by. */
+    const bool shared = program->object == NULL || w->start == PYPTO_START_THREAD;
+    const program_message message = {.id = id, .table = shared ? program->table : NULL};
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        if (channel_send(w->processes[rank].channel, MESSAGE_PROGRAM, &message, sizeof message,
+                         &program->fd, shared ? 0 : 1) != CHANNEL_OK)
+            return diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
+    return await_answers(w, "while loading the program");
+}
+
+bool workers_full(const pypto_worker *w)
+{
+    return w->program_count >= RANK_PROGRAMS;
+}
+
+pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id)
+{
+    for (int32_t i = 0; i < w->program_count; ++i) {
+        if (w->programs[i] == program) {
+            *id = i;
+            return STATUS_OK;
+        }
+    }
+    if (w->start == PYPTO_START_EXEC && program->object == NULL)
+        return diag_status(DIAG_BAD_PROGRAM,
+                           "start the workers with PYPTO_START_FORK or PYPTO_START_THREAD",
+                           "a program written as a C table cannot run in workers started by exec");
+    if (workers_full(w))
+        return diag_status(DIAG_BAD_PROGRAM, "close the worker and create another",
+                           "a worker set can have %d programs", w->program_count);
+    if (w->program_count == w->program_capacity) {
+        const int32_t capacity = w->program_capacity * 2 + 8;
+        pypto_program **grown = alloc_resize(w->programs, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return diag_no_memory();
+        w->programs = grown;
+        w->program_capacity = capacity;
+    }
+    pypto_status status = send_program(w, program, w->program_count);
+    if (!status_ok(status)) {
+        workers_kill(w);
+        return status;
+    }
+    *id = w->program_count;
+    w->programs[w->program_count++] = pypto_program_retain(program);
+    return STATUS_OK;
+}
+
+/* ---- ending ---- */
+
+void workers_kill(pypto_worker *w)
+{
+    w->usable = false;
+    if (w->seg.transport->one_process)
+        return;
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        process_kill(&w->processes[rank]);
+}
+
+static void end_ranks(pypto_worker *w)
+{
+    /* All are told before the first is waited for, so that they end at the same time. */
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        process_hang_up(&w->processes[rank]);
+    for (int32_t rank = 0; rank < w->thread_count; ++rank)
+        pthread_join(w->threads[rank], NULL);
+    for (int32_t rank = 0; rank < w->device_count && w->start != PYPTO_START_THREAD; ++rank)
+        process_close(&w->processes[rank], CLOSE_TIMEOUT_MS);
+}
+
+void pypto_worker_close(pypto_worker *w)
+{
+    if (w == NULL)
+        return;
+    if (!w->foreign) {
+        delist(w);
+        if (w->processes != NULL && w->threads != NULL)
+            end_ranks(w);
+        if (w->seg.transport != NULL)
+            w->seg.transport->detach(&w->seg);
+        os_close(&w->event);
+    }
+    for (int32_t i = 0; i < w->program_count; ++i)
+        pypto_program_release(w->programs[i]);
+    alloc_free(w->programs);
+    fiber_destroy(w->fiber);
+    windows_destroy(w);
+    heap_destroy(&w->staging);
+    heap_destroy(&w->heap);
+    heap_destroy(&w->queues.area);
+    for (int32_t i = 0; w->writers != NULL && i < w->device_count; ++i)
+        queue_writer_destroy(&w->writers[i]);
+    pthread_mutex_destroy(&w->lock);
+    alloc_free(w->device_ids);
+    alloc_free(w->processes);
+    alloc_free(w->threads);
+    alloc_free(w->writers);
+    alloc_free(w->slice_reserved);
+    alloc_free(w);
+}
+
+bool pypto_worker_usable(const pypto_worker *w)
+{
+    return w->usable;
+}
+
+int64_t pypto_worker_pid(const pypto_worker *w, int32_t rank)
+{
+    return rank >= 0 && rank < w->device_count ? w->processes[rank].pid : 0;
+}

@@ -1,0 +1,45 @@
+/* What host and worker say to each other over the control channel (process/channel.h).
+ *
+ *   host -> worker   HELLO {hello} [segment, host event]   first message, once
+ *                    PROGRAM {program_message} [shared object]   answered by ANSWER
+ *   worker -> host   ANSWER {answer}   to HELLO and to each PROGRAM, in order
+ *
+ * The worker ends when the channel closes. */
+#ifndef RUNTIME_PROTOCOL_H
+#define RUNTIME_PROTOCOL_H
+
+#include <pypto/program.h>
+
+#define PROTOCOL_VERSION 1u
+
+/* Programs that one worker set can have loaded; ids are below. */
+#define RANK_PROGRAMS 4096
+
+typedef enum message_type { MESSAGE_HELLO = 1, MESSAGE_PROGRAM, MESSAGE_ANSWER } message_type;
+
+typedef struct hello_message {
+    uint32_t version;
+    int32_t rank;
+    int32_t one_process;
+    int32_t reserved;
+    /* The host's view of the segment, for ranks that are threads of the host; NULL otherwise. */
+    const void *host_segment;
+} hello_message;
+
+typedef struct program_message {
+    int32_t id; /* below RANK_PROGRAMS */
+    int32_t reserved;
+    /* The table's address where host and rank share code (fork, threads); NULL: in the shared
+     * object. */
+    const pld_program *table;
+} program_message;
+
+typedef struct answer_message {
+    int32_t ok;
+    char text[1024]; /* the error */
+} answer_message;
+
+/* A rank as a thread of the host: serves `channel` until it closes. */
+int worker_serve_thread(int channel);
+
+#endif

@@ -1,0 +1,194 @@
+/* A worker from its first instruction to its last: pypto_worker_main() and its threads.
+ *
+ * The rank's thread runs rank_loop(). A second, the control thread, sleeps on the channel and the
+ * parent's pidfd: it loads programs (dlopen can take its time and takes locks that the rank's
+ * thread must not wait for), and when the channel closes it ends the rank, or the whole process if
+ * the parent is gone: a kernel that computes for ever must not outlive its script. */
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/os.h"
+#include "process/channel.h"
+#include "process/parent.h"
+#include "runtime/protocol.h"
+#include "runtime/rank.h"
+
+#include <pypto/worker.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The channel is waited for this long at start; a host that is alive sends at once. */
+#define HELLO_TIMEOUT_MS 60000
+
+typedef struct worker {
+    rank rank;
+    int channel;
+    int parent; /* pidfd, or -1 */
+    bool one_process;
+    void *objects[RANK_PROGRAMS]; /* dlopen handles */
+    int object_fds[RANK_PROGRAMS];
+} worker;
+
+static void answer(worker *w, const char *error)
+{
+    answer_message message = {.ok = error == NULL};
+    if (error != NULL)
+        snprintf(message.text, sizeof message.text, "%s", error);
+    channel_send(w->channel, MESSAGE_ANSWER, &message, sizeof message, NULL, 0);
+}
+
+/* Opens the shared object behind a descriptor. The descriptor stays open as long as the object is
+ * loaded: the loader compares names, so "/proc/self/fd/7" must not come to mean another file. */
+static const pld_program *open_object(worker *w, int32_t id, int fd, const char **error)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const pld_program *table = object == NULL ? NULL : dlsym(object, PLD_PROGRAM_SYMBOL);
+    if (table == NULL) {
+        *error = dlerror();
+        return NULL;
+    }
+    w->objects[id] = object;
+    w->object_fds[id] = fd;
+    return table;
+}
+
+static void load_program(worker *w, const channel_message *message)
+{
+    program_message wanted;
+    memcpy(&wanted, message->payload, sizeof wanted);
+    const char *error = "a program message is malformed";
+    const pld_program *table = NULL;
+    if (message->bytes == sizeof wanted && wanted.id >= 0 && wanted.id < RANK_PROGRAMS) {
+        if (wanted.table != NULL)
+            table = wanted.table;
+        else if (message->fd_count == 1)
+            table = open_object(w, wanted.id, message->fds[0], &error);
+    }
+    if (table != NULL && (table->abi != PLD_ABI || table->size != sizeof(pld_program))) {
+        error = "the program was compiled for another version of pypto";
+        table = NULL;
+    }
+    if (table != NULL)
+        atomic_store_explicit(&w->rank.programs[wanted.id], table, memory_order_release);
+    answer(w, table != NULL ? NULL : error);
+}
+
+static void *control_thread(void *argument)
+{
+    worker *w = argument;
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    while (message != NULL && parent_wait_message(w->parent, w->channel)) {
+        if (channel_receive(w->channel, -1, message) != CHANNEL_OK)
+            break;
+        if (message->type == MESSAGE_PROGRAM)
+            load_program(w, message);
+    }
+    alloc_free(message);
+    /* In a process of its own the worker has nothing to bring home; ending here also ends a kernel
+     * that never returns. As a thread it can only ask. */
+    if (!w->one_process)
+        _Exit(0);
+    rank_end(&w->rank);
+    return NULL;
+}
+
+/* Attaches to the segment that HELLO brings. */
+static pypto_status greet(worker *w)
+{
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    if (message == NULL)
+        return diag_no_memory();
+    hello_message hello;
+    const bool came = channel_receive(w->channel, HELLO_TIMEOUT_MS, message) == CHANNEL_OK &&
+                      message->type == MESSAGE_HELLO && message->bytes == sizeof hello &&
+                      message->fd_count == 2;
+    pypto_status status = STATUS_OK;
+    if (!came) {
+        status = diag_status(DIAG_WORKER_START, NULL, "the host sent no greeting");
+    } else {
+        memcpy(&hello, message->payload, sizeof hello);
+        const transport *t = hello.one_process != 0 ? &transport_threads : &transport_shm;
+        segment seg;
+        if (hello.version != PROTOCOL_VERSION)
+            status =
+                diag_status(DIAG_WORKER_START, NULL, "host and worker are of different versions");
+        else
+            status = t->attach(message->fds[0], hello.host_segment, &seg);
+        if (status_ok(status))
+            status = rank_init(&w->rank, seg, hello.rank, message->fds[1]);
+    }
+    alloc_free(message);
+    return status;
+}
+
+static void release_objects(worker *w)
+{
+    for (int32_t i = 0; i < RANK_PROGRAMS; ++i) {
+        if (w->objects[i] == NULL)
+            continue;
+        dlclose(w->objects[i]);
+        os_close(&w->object_fds[i]);
+    }
+}
+
+static int serve(worker *w)
+{
+    pypto_status status = greet(w);
+    if (!status_ok(status)) {
+        char *text = pypto_status_text(&status);
+        answer(w, text != NULL ? text : "memory is exhausted");
+        free(text);
+        pypto_status_clear(&status);
+        return 1;
+    }
+    /* Answered before there is a second thread that answers too. If that cannot be started we end,
+     * which the host notices. */
+    answer(w, NULL);
+    pthread_t control;
+    int error = pthread_create(&control, NULL, control_thread, w);
+    if (error == 0) {
+        rank_loop(&w->rank);
+        pthread_join(control, NULL);
+    }
+    release_objects(w);
+    int host_event = w->rank.s.host_event;
+    segment seg = w->rank.s.seg;
+    rank_destroy(&w->rank);
+    seg.transport->detach(&seg);
+    os_close(&host_event);
+    return error == 0 ? 0 : 1;
+}
+
+static int run_worker(int channel, bool one_process)
+{
+    worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
+    if (w == NULL)
+        return 1;
+    w->channel = channel;
+    w->one_process = one_process;
+    w->parent = -1;
+    bool orphaned = false;
+    if (!one_process)
+        w->parent = parent_open(&orphaned);
+    int result = orphaned ? 1 : serve(w);
+    os_close(&w->parent);
+    os_close(&w->channel);
+    alloc_free(w);
+    return result;
+}
+
+int pypto_worker_main(int control_fd)
+{
+    parent_prepare_signals();
+    return run_worker(control_fd, false);
+}
+
+int worker_serve_thread(int channel)
+{
+    return run_worker(channel, true);
+}

@@ -1,0 +1,141 @@
+/* Signals: pld_notify and pld_wait, and the failures of a task. The memory model of pld.h is made
+ * here by three orders: the notify's read-modify-write is seq_cst (a release of all that the task
+ * did), the wait's load is seq_cst (an acquire), and the sleeper count is read after the one and
+ * raised before the other (segment.h, Bell). */
+#include "sched/describe.h"
+#include "sched/sched.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void(pld_line)(pld_core *core, int32_t line)
+{
+    core->line = line;
+    atomic_store_explicit(&core->owner->header->breadcrumb, core->breadcrumb | (uint32_t)line,
+                          memory_order_relaxed);
+}
+
+/* ---- failures ---- */
+
+void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int32_t line,
+                diag_code code, const char *text)
+{
+    failure_record *failure = &s->header->failure;
+    failure->call = call;
+    failure->code = (int32_t)code;
+    failure->program = program;
+    failure->function = function;
+    failure->line = line;
+    snprintf(failure->text, sizeof failure->text, "%s", text);
+    const uint64_t order =
+        atomic_fetch_add_explicit(&s->seg.set->failures, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(&failure->order, order,
+                          memory_order_release); /* pairs with the host's report */
+    segment_poison(&s->seg, call);
+    sched_ring_host(s);
+}
+
+void task_fail(pld_core *core, diag_code code, const char *format, ...)
+{
+    char text[FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    task_check(core); /* a rank whose call is over already does not add failures to it */
+    sched_fail(core->owner, core->call, core->program, core->function_index, core->line, code,
+               text);
+    task_leave(core);
+}
+
+void(pld_fail)(pld_core *core, const char *format, ...)
+{
+    char text[FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    task_fail(core, DIAG_KERNEL_FAILED, "%s", text);
+}
+
+/* ---- signals ---- */
+
+/* Offset in elements of a signal cell; fails unless the tensor is an INT32 window that has it. */
+static int64_t cell_index(pld_core *core, const pld_tensor *signal, const int64_t *cell)
+{
+    char name[NAME_TEXT];
+    char at[LIST_TEXT];
+    char shape[LIST_TEXT];
+    if (signal->window == NULL)
+        task_fail(core, DIAG_NO_WINDOW, "%s has no window: signals live in pld.DistributedTensor",
+                  task_describe(core, signal, name, sizeof name));
+    if (signal->dtype != PYPTO_INT32)
+        task_fail(core, DIAG_KERNEL_FAILED, "%s is %s: signals are INT32",
+                  task_describe(core, signal, name, sizeof name),
+                  pypto_dtype_name((pypto_dtype)signal->dtype));
+    int64_t index = 0;
+    for (int32_t d = 0; d < signal->ndim; ++d) {
+        if (cell[d] < 0 || cell[d] >= signal->shape[d])
+            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                      "signal cell %s is outside %s of shape %s (dimension %d)",
+                      describe_list(at, sizeof at, cell, signal->ndim),
+                      task_describe(core, signal, name, sizeof name),
+                      describe_list(shape, sizeof shape, signal->shape, signal->ndim), d);
+        index += cell[d] * signal->stride[d];
+    }
+    return index;
+}
+
+static const pld_comm *check_peer(pld_core *core, const pld_tensor *signal, int64_t peer)
+{
+    const pld_comm *comm = signal->window->comm;
+    char name[NAME_TEXT];
+    if (peer < 0 || peer >= comm->nranks)
+        task_fail(core, DIAG_PEER_OUT_OF_RANGE,
+                  "peer %lld does not exist: the domain of %s has ranks 0 to %d", (long long)peer,
+                  task_describe(core, signal, name, sizeof name), comm->nranks - 1);
+    return comm;
+}
+
+void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const int64_t *cell,
+                 int64_t value, pld_notify_op op)
+{
+    task_check(core);
+    const int64_t index = cell_index(core, signal, cell);
+    const int32_t device = check_peer(core, signal, peer)->devices[peer];
+    const pld_window *w = signal->window;
+    char *mine = signal->data + index * 4;
+    _Atomic int32_t *target =
+        (_Atomic int32_t *)(void *)(w->device_base + w->stride * device + (mine - w->base));
+    if (op == PLD_SET)
+        atomic_exchange_explicit(target, (int32_t)value, memory_order_seq_cst);
+    else
+        atomic_fetch_add_explicit(target, (int32_t)value, memory_order_seq_cst);
+    rank_ring(&core->owner->seg, segment_rank(&core->owner->seg, device));
+}
+
+void(pld_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell, int64_t expected,
+               pld_wait_cmp cmp)
+{
+    task_check(core);
+    const int64_t index = cell_index(core, signal, cell);
+    wait_entry *wait = &core->wait;
+    wait->kind = WAIT_SIGNAL;
+    wait->cell_offset = signal->data + index * 4 - core->owner->seg.base;
+    wait->expected = (int32_t)expected;
+    wait->cmp = (int32_t)cmp;
+    if (wait_satisfied(&core->owner->seg, wait))
+        return;
+    wait->program = core->program;
+    wait->function = core->function_index;
+    wait->line = core->line;
+    wait->buffer = signal->window->buffer;
+    wait->param = task_param_of(core, signal);
+    wait->ndim = signal->ndim;
+    wait->devices = 0;
+    for (int32_t r = 0; r < signal->window->comm->nranks; ++r)
+        wait->devices |= (uint64_t)1 << signal->window->comm->devices[r];
+    for (int32_t d = 0; d < signal->ndim; ++d)
+        wait->cell[d] = cell[d];
+    task_wait(core);
+}

@@ -1,0 +1,171 @@
+/* First-fit allocation of segment blocks and the reservation of their pages: see heap.h. */
+#include "transport/heap.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+void heap_init(heap_area *area, int64_t limit)
+{
+    *area = (heap_area){.limit = limit};
+}
+
+void heap_destroy(heap_area *area)
+{
+    alloc_free(area->free_);
+    *area = (heap_area){0};
+}
+
+static int64_t round_up(int64_t bytes)
+{
+    int64_t rounded;
+    if (bytes < 0 || !size_add(bytes, HEAP_ALIGN - 1, &rounded))
+        return -1;
+    rounded &= ~(int64_t)(HEAP_ALIGN - 1);
+    return rounded == 0 ? HEAP_ALIGN : rounded;
+}
+
+static int64_t find_free(const heap_area *area, int64_t bytes)
+{
+    for (int64_t i = 0; i < area->free_count; ++i)
+        if (area->free_[i].bytes >= bytes)
+            return i;
+    return -1;
+}
+
+bool heap_must_grow(const heap_area *area, int64_t bytes)
+{
+    return find_free(area, round_up(bytes)) < 0;
+}
+
+static void remove_free(heap_area *area, int64_t i)
+{
+    memmove(&area->free_[i], &area->free_[i + 1],
+            (size_t)(area->free_count - i - 1) * sizeof(heap_block));
+    --area->free_count;
+}
+
+int64_t heap_take(heap_area *area, int64_t bytes)
+{
+    bytes = round_up(bytes);
+    if (bytes < 0)
+        return -1;
+    int64_t i = find_free(area, bytes);
+    if (i >= 0) {
+        heap_block *block = &area->free_[i];
+        int64_t offset = block->offset;
+        block->offset += bytes;
+        block->bytes -= bytes;
+        if (block->bytes == 0)
+            remove_free(area, i);
+        return offset;
+    }
+    if (bytes > area->limit - area->top)
+        return -1;
+    /* Room in the books for giving the block back: heap_give must not fail. */
+    if (area->free_count + 2 > area->free_capacity) {
+        int64_t capacity = area->free_capacity * 2 + 16;
+        heap_block *grown = alloc_resize(area->free_, capacity, (int64_t)sizeof(heap_block));
+        if (grown == NULL)
+            return -1;
+        area->free_ = grown;
+        area->free_capacity = capacity;
+    }
+    int64_t offset = area->top;
+    area->top += bytes;
+    return offset;
+}
+
+void heap_give(heap_area *area, int64_t offset, int64_t bytes)
+{
+    bytes = round_up(bytes);
+    int64_t i = 0;
+    while (i < area->free_count && area->free_[i].offset < offset)
+        ++i;
+    const bool joins_left = i > 0 && area->free_[i - 1].offset + area->free_[i - 1].bytes == offset;
+    const bool joins_right = i < area->free_count && offset + bytes == area->free_[i].offset;
+    if (joins_left && joins_right) {
+        area->free_[i - 1].bytes += bytes + area->free_[i].bytes;
+        remove_free(area, i);
+    } else if (joins_left) {
+        area->free_[i - 1].bytes += bytes;
+    } else if (joins_right) {
+        area->free_[i].offset = offset;
+        area->free_[i].bytes += bytes;
+    } else {
+        memmove(&area->free_[i + 1], &area->free_[i],
+                (size_t)(area->free_count - i) * sizeof(heap_block));
+        area->free_[i] = (heap_block){offset, bytes};
+        ++area->free_count;
+    }
+}
+
+/* The number after `key` in a small proc or cgroup file, or -1. An empty key reads the first
+ * number. */
+static int64_t read_number(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    char line[256];
+    int64_t number = -1;
+    while (number < 0 && fgets(line, (int)sizeof line, file) != NULL) {
+        long long value;
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lld", &value) == 1)
+            number = value;
+    }
+    fclose(file);
+    return number;
+}
+
+static int64_t memory_available(void)
+{
+    int64_t kib = read_number("/proc/meminfo", "MemAvailable:");
+    int64_t available = kib < 0 ? INT64_MAX : kib * 1024;
+    int64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
+    int64_t used = read_number("/sys/fs/cgroup/memory.current", "");
+    if (limit >= 0 && used >= 0) {
+        int64_t left = limit > used ? limit - used : 0;
+        available = left < available ? left : available;
+    }
+    return available;
+}
+
+/* Amounts below this are not worth two file reads: the kernel's own reserves are larger. */
+#define CHECK_FROM ((int64_t)32 << 20)
+
+pypto_status heap_check_memory(int64_t bytes, const char *what)
+{
+    if (bytes < CHECK_FROM)
+        return STATUS_OK;
+    int64_t available = memory_available();
+    if (bytes <= available)
+        return STATUS_OK;
+    return diag_status(DIAG_NO_SPACE,
+                       "use smaller windows or tensors, fewer devices, or a larger machine",
+                       "%s: %lld more MiB of memory were asked for, %lld MiB are available", what,
+                       (long long)(bytes >> 20), (long long)(available >> 20));
+}
+
+pypto_status heap_reserve(const segment *s, int64_t area_offset, int64_t *reserved, int64_t end,
+                          const char *what)
+{
+    if (end <= *reserved)
+        return STATUS_OK;
+    pypto_status status = heap_check_memory(end - *reserved, what);
+    if (status.kind != PYPTO_ERROR_NONE)
+        return status;
+    int result;
+    do
+        result = fallocate(s->fd, 0, area_offset + *reserved, end - *reserved);
+    while (result != 0 && errno == EINTR);
+    if (result != 0)
+        return diag_system(errno, "use smaller windows or fewer devices", "reserve %lld MiB for %s",
+                           (long long)((end - *reserved) >> 20), what);
+    *reserved = end;
+    return STATUS_OK;
+}

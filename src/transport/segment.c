@@ -1,0 +1,63 @@
+/* Layout of the shared segment, and what both ends do with it whatever the transport. */
+#include "transport/segment.h"
+
+#include "base/alloc.h"
+#include "transport/transport.h"
+
+#define PAGE 4096
+
+/* Takes `bytes` (rounded up to pages) from the front of [*position, end); -1 when they do not fit.
+ */
+static int64_t take(int64_t *position, int64_t end, int64_t bytes)
+{
+    int64_t rounded;
+    if (!size_add(bytes, PAGE - 1, &rounded))
+        return -1;
+    rounded &= ~(int64_t)(PAGE - 1);
+    if (rounded > end - *position)
+        return -1;
+    int64_t start = *position;
+    *position += rounded;
+    return start;
+}
+
+bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes)
+{
+    if (rank_count < 1 || rank_count > PYPTO_MAX_RANKS || bytes < PAGE)
+        return false;
+    int64_t position = PAGE;
+    const int64_t flags = (int64_t)SEGMENT_DOMAINS * rank_count * rank_count * CACHE_LINE;
+    header->ranks_offset = take(&position, bytes, (int64_t)sizeof(rank_header) * rank_count);
+    header->flags_offset = header->ranks_offset < 0 ? -1 : take(&position, bytes, flags);
+    if (header->flags_offset < 0)
+        return false;
+    /* Of what is left: 1/16 for queues, 7/16 for staging, half for windows. */
+    const int64_t left = (bytes - position) & ~(int64_t)(PAGE - 1);
+    header->control_bytes = (left / 16) & ~(int64_t)(PAGE - 1);
+    header->staging_bytes = (left / 16 * 7) & ~(int64_t)(PAGE - 1);
+    header->stride = (left / 2 / rank_count) & ~(int64_t)(PAGE - 1);
+    header->control_offset = take(&position, bytes, header->control_bytes);
+    header->staging_offset = take(&position, bytes, header->staging_bytes);
+    header->heap_offset = take(&position, bytes, header->stride * rank_count);
+    header->magic = SEGMENT_MAGIC;
+    header->version = SEGMENT_VERSION;
+    header->rank_count = (uint32_t)rank_count;
+    header->bytes = (uint64_t)bytes;
+    return header->stride >= PAGE && header->control_bytes >= 64 * PAGE && header->heap_offset > 0;
+}
+
+void segment_ring_all(const segment *s)
+{
+    for (int32_t rank = 0; rank < (int32_t)s->set->rank_count; ++rank)
+        rank_ring(s, segment_rank(s, rank));
+}
+
+void segment_poison(const segment *s, uint64_t call)
+{
+    uint64_t seen = atomic_load_explicit(&s->set->poison, memory_order_relaxed);
+    while (seen < call &&
+           !atomic_compare_exchange_weak_explicit(&s->set->poison, &seen, call,
+                                                  memory_order_seq_cst, memory_order_relaxed))
+        ;
+    segment_ring_all(s);
+}

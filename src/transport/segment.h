@@ -1,0 +1,175 @@
+/* The shared segment of a worker set: one sparse memory file, laid out once by segment_plan(), used
+ * by the host and every rank. Nothing in it is a pointer: positions are offsets from its first byte.
+ *
+ *     set_header         one page, written by host and ranks
+ *     rank_header[P]     state, bell, breadcrumb, failure and wait table of each rank
+ *     collective flags   64-byte lines, one per (domain slot, rank, peer), for src/collective
+ *     control area       dispatch queues (blocks handed out by the host)
+ *     staging area       copies of the caller's tensors that ranks cannot see in place
+ *     symmetric heap     P slices of `stride` bytes: a window is at the same offset in each
+ *
+ * Protocols (who writes, who reads, in which order):
+ *
+ *   Bell. A rank that has nothing to do reads `bell`, adds 1 to `sleepers` (seq_cst), looks at
+ *   everything it waits for once more, then sleeps on `bell`. Whoever changes something that a rank
+ *   may wait for makes the change by a seq_cst read-modify-write (or store), then reads `sleepers`
+ *   (seq_cst), and only if it is not 0 adds 1 to `bell` and wakes. In the single order of seq_cst
+ *   operations either the waiter sees the change or the changer sees the sleeper. It is a count,
+ *   because with a flag the second of two sleepers could clear the first one's mark.
+ *
+ *   Park. `running` in the set header counts ranks that are not asleep. The rank that makes it 0
+ *   rings the host. `epoch` of a rank changes whenever it falls asleep or wakes: two equal readings
+ *   around a look at its wait table mean that the table was true all the time.
+ *
+ *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it. The
+ *   owner stores `completed` (seq_cst) when the dispatch's effects are in memory.
+ *
+ *   Poison. `poison` holds the number of the latest call that must end. It only grows. A rank drops
+ *   every task and queued dispatch of calls up to it, then stores that number in `acknowledged`.
+ *
+ *   Failure. A rank fills its `failure` record, stores `failure.order` (release) from the set's
+ *   counter, then poisons the call and rings everybody. */
+#ifndef TRANSPORT_SEGMENT_H
+#define TRANSPORT_SEGMENT_H
+
+#include <pypto/pld.h>
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#define CACHE_LINE 64
+#define SEGMENT_MAGIC 0x7079746f70726f67u
+#define SEGMENT_VERSION 1u
+
+/* Domains of one call that can use runtime-owned collective flags at once. */
+#define SEGMENT_DOMAINS 16
+
+/* Blocked tasks of one rank that a deadlock look can see. */
+#define WAIT_SLOTS 512
+
+#define FAILURE_TEXT 1024
+
+typedef enum rank_state {
+    RANK_STARTING,
+    RANK_RUNNING,
+    RANK_PARKED /* asleep: idle, or every task blocked */
+} rank_state;
+
+typedef enum wait_kind {
+    WAIT_NONE,
+    WAIT_SIGNAL,  /* a cell of the own window */
+    WAIT_DISPATCH /* an earlier dispatch of another device */
+} wait_kind;
+
+/* What one blocked task of a rank waits for. Written by the owner before it parks; read by the host
+ * between two equal epochs. */
+typedef struct wait_entry {
+    int32_t kind; /* wait_kind */
+    int32_t program;
+    int32_t function; /* index in the program; -1: the dispatch itself has not started */
+    int32_t line;
+    int64_t cell_offset; /* SIGNAL: of the INT32 cell, from the segment's first byte */
+    int32_t expected;
+    int32_t cmp;    /* pld_wait_cmp */
+    int32_t buffer; /* allocation */
+    int32_t param;  /* parameter of the function that names the window, or -1 */
+    int32_t ndim;
+    int32_t device;    /* DISPATCH: the device waited for */
+    uint64_t sequence; /* DISPATCH: its dispatch number */
+    uint64_t devices;  /* SIGNAL: domain */
+    int64_t cell[PYPTO_MAX_DIMS];
+} wait_entry;
+
+/* How a rank's part of a call ended before its time. */
+typedef struct failure_record {
+    _Atomic uint64_t order; /* 0: none; 1 is the first failure of the set's life */
+    uint64_t call;
+    int32_t code; /* diag_code */
+    int32_t program;
+    int32_t function;
+    int32_t line;
+    char text[FAILURE_TEXT];
+} failure_record;
+
+typedef struct rank_header {
+    /* Written by the owner. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t epoch;
+    _Atomic uint32_t state; /* rank_state */
+    _Atomic uint32_t
+        wait_count; /* entries of `waits` in use; more tasks than slots: WAIT_SLOTS + 1 */
+    _Atomic uint64_t completed; /* dispatches done, in queue order */
+    _Atomic uint64_t acknowledged;
+    /* Written by everybody. */
+    _Alignas(CACHE_LINE) _Atomic uint32_t bell;
+    _Atomic uint32_t sleepers;
+    /* Written by the owner at every device call: (function + 1) << 32 | line; 0 between tasks. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t breadcrumb;
+    _Atomic int32_t breadcrumb_program;
+    /* The breadcrumb of the task dropped last, and the call that it belonged to. */
+    _Atomic uint64_t dropped;
+    _Atomic uint64_t dropped_call;
+    /* Written by the host. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t posted;
+    int64_t queue_offset; /* first block of the queue, set before the worker starts */
+    /* Rare. */
+    _Alignas(CACHE_LINE) failure_record failure;
+    _Alignas(CACHE_LINE) wait_entry waits[WAIT_SLOTS];
+} rank_header;
+
+typedef struct set_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t rank_count;
+    uint64_t bytes;
+    int64_t ranks_offset;
+    int64_t flags_offset;
+    int64_t control_offset;
+    int64_t control_bytes;
+    int64_t staging_offset;
+    int64_t staging_bytes;
+    int64_t heap_offset;
+    int64_t stride; /* bytes of one rank's slice of the heap */
+    /* Read at every device call, written at most once per call. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t poison;
+    /* Ranks that are not parked. */
+    _Alignas(CACHE_LINE) _Atomic int32_t running;
+    /* The host sleeps in poll() and wants to be rung. */
+    _Alignas(CACHE_LINE) _Atomic uint32_t host_waiting;
+    /* Records posted and not completed, of all ranks. */
+    _Alignas(CACHE_LINE) _Atomic int64_t outstanding;
+    /* Ranks asleep on another rank's dispatch. */
+    _Atomic int32_t dispatch_waiters;
+    _Atomic uint64_t failures;
+} set_header;
+
+static_assert(sizeof(set_header) <= 4096, "the set header is one page");
+static_assert(sizeof(rank_header) % CACHE_LINE == 0, "rank headers do not share lines");
+static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
+              "atomics have no lock");
+
+/* Layout for `rank_count` ranks in `bytes` bytes of address space: fills the constant fields of
+ * `header`. False when it does not fit. The one place that computes offsets. */
+bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes);
+
+/* A process's (or thread's) view of a segment. Plain value; owns the mapping and, unless the
+ * transport shares it, the descriptor. */
+typedef struct segment {
+    const struct transport *transport;
+    char *base;
+    int64_t bytes;
+    int fd; /* of the memory file */
+    set_header *set;
+} segment;
+
+static inline rank_header *segment_rank(const segment *s, int32_t rank)
+{
+    return (rank_header *)(s->base + s->set->ranks_offset) + rank;
+}
+
+/* First byte of a device's slice of the symmetric heap. */
+static inline char *segment_slice(const segment *s, int32_t device)
+{
+    return s->base + s->set->heap_offset + s->set->stride * device;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* Transports: how ranks share memory and wake each other. One small table per transport:
+ *
+ *   shm      ranks are processes; the segment is a memory file that each maps. The default.
+ *   threads  ranks are threads of one process that share the host's mapping. Lets ThreadSanitizer
+ *            and a debugger see everything.
+ *
+ * In both every peer's slice is addressable, so put, get and atomics are ordinary memory operations
+ * on peer pointers (pld_window.device_base, stride). A transport across machines will add those
+ * operations here and leave the pointers NULL. */
+#ifndef TRANSPORT_TRANSPORT_H
+#define TRANSPORT_TRANSPORT_H
+
+#include "transport/segment.h"
+
+#include <pypto/status.h>
+
+typedef struct transport {
+    const char *name;
+    bool one_process;
+    /* Host: creates the segment, as large as the address space allows (up to 1 TiB; sparse). */
+    pypto_status (*create)(int32_t rank_count, segment *out);
+    /* Rank: its view of the host's segment. `fd` is the memory file (taken over on success); `host`
+     * is the host's own view, used by the threads transport only. */
+    pypto_status (*attach)(int fd, const segment *host, segment *out);
+    void (*detach)(segment *s);
+    /* Sleeps while *word == seen; may return early. */
+    void (*sleep)(_Atomic uint32_t *word, uint32_t seen);
+    /* Wakes everybody asleep on *word. */
+    void (*wake)(_Atomic uint32_t *word);
+} transport;
+
+extern const transport transport_shm;
+extern const transport transport_threads;
+
+/* Wakes a rank if it sleeps. Call after the change that it may wait for (see segment.h, Bell). */
+static inline void rank_ring(const segment *s, rank_header *rank)
+{
+    if (atomic_load_explicit(&rank->sleepers, memory_order_seq_cst) != 0) {
+        atomic_fetch_add_explicit(&rank->bell, 1, memory_order_seq_cst);
+        s->transport->wake(&rank->bell);
+    }
+}
+
+/* Wakes every rank that sleeps. */
+void segment_ring_all(const segment *s);
+
+/* Poisons calls up to `call` (never lowers) and wakes every rank. */
+void segment_poison(const segment *s, uint64_t call);
+
+#endif

@@ -1,0 +1,161 @@
+/* The segment's layout, the block allocator and the reservation of memory. */
+#include "base/diag.h"
+#include "transport/heap.h"
+#include "transport/transport.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static void test_areas_follow_each_other_and_fit(void **state)
+{
+    (void)state;
+    const int64_t sizes[] = {(int64_t)16 << 20, (int64_t)1 << 30, (int64_t)1 << 40};
+    for (int i = 0; i < 3; ++i) {
+        for (int32_t ranks = 1; ranks <= PYPTO_MAX_RANKS; ranks += 7) {
+            set_header h = {0};
+            if (!segment_plan(&h, ranks, sizes[i])) {
+                assert_int_equal(i, 0); /* only the smallest segment may be too small */
+                continue;
+            }
+            const int64_t ranks_end = h.ranks_offset + (int64_t)sizeof(rank_header) * ranks;
+            assert_true(h.ranks_offset >= (int64_t)sizeof(set_header));
+            assert_true(h.flags_offset >= ranks_end);
+            assert_true(h.control_offset >=
+                        h.flags_offset + (int64_t)SEGMENT_DOMAINS * ranks * ranks * CACHE_LINE);
+            assert_true(h.staging_offset >= h.control_offset + h.control_bytes);
+            assert_true(h.heap_offset >= h.staging_offset + h.staging_bytes);
+            assert_true(h.heap_offset + h.stride * ranks <= sizes[i]);
+            assert_int_equal(h.stride % 4096, 0);
+        }
+    }
+}
+
+static void test_plan_refuses_nonsense(void **state)
+{
+    (void)state;
+    set_header h = {0};
+    assert_false(segment_plan(&h, 0, 1 << 30));
+    assert_false(segment_plan(&h, PYPTO_MAX_RANKS + 1, 1 << 30));
+    assert_false(segment_plan(&h, 1, 4096));
+    assert_false(segment_plan(&h, 1, -1));
+}
+
+/* Random takes and gives: blocks never overlap, and when all are back the area is whole again. */
+static void test_blocks_never_overlap(void **state)
+{
+    (void)state;
+    enum { LIVE = 64 };
+    heap_area area;
+    heap_init(&area, (int64_t)1 << 30);
+    heap_block live[LIVE] = {{0, 0}};
+    uint32_t random = 12345;
+    for (int step = 0; step < 20000; ++step) {
+        random = random * 1664525u + 1013904223u;
+        heap_block *b = &live[random >> 8 & (LIVE - 1)];
+        if (b->bytes != 0) {
+            heap_give(&area, b->offset, b->bytes);
+            b->bytes = 0;
+            continue;
+        }
+        b->bytes = 1 + (random >> 14) % 100000;
+        b->offset = heap_take(&area, b->bytes);
+        assert_true(b->offset >= 0);
+        assert_int_equal(b->offset % HEAP_ALIGN, 0);
+        for (int i = 0; i < LIVE; ++i)
+            if (&live[i] != b && live[i].bytes != 0)
+                assert_true(b->offset + b->bytes <= live[i].offset ||
+                            live[i].offset + live[i].bytes <= b->offset);
+    }
+    for (int i = 0; i < LIVE; ++i)
+        if (live[i].bytes != 0)
+            heap_give(&area, live[i].offset, live[i].bytes);
+    assert_int_equal(area.free_count, 1);
+    assert_int_equal(area.free_[0].offset, 0);
+    assert_int_equal(area.free_[0].bytes, area.top);
+    heap_destroy(&area);
+}
+
+static void test_take_fails_where_it_must(void **state)
+{
+    (void)state;
+    heap_area area;
+    heap_init(&area, 3 * HEAP_ALIGN);
+    assert_int_equal(heap_take(&area, -1), -1);
+    assert_int_equal(heap_take(&area, INT64_MAX), -1);
+    assert_int_equal(heap_take(&area, 4 * HEAP_ALIGN), -1);
+    assert_int_equal(heap_take(&area, 0), 0); /* even nothing gets an address of its own */
+    assert_int_equal(heap_take(&area, 1), HEAP_ALIGN);
+    assert_true(heap_must_grow(&area, 1));
+    assert_int_equal(heap_take(&area, 1), 2 * HEAP_ALIGN);
+    assert_int_equal(heap_take(&area, 1), -1);
+    heap_destroy(&area);
+}
+
+static void test_more_memory_than_there_is_is_refused(void **state)
+{
+    (void)state;
+    pypto_status status = heap_check_memory(INT64_MAX, "everything");
+    assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+    assert_non_null(strstr(status.diagnostics->message, "everything"));
+    pypto_status_clear(&status);
+    status = heap_check_memory(4096, "a page");
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+}
+
+static void test_a_segment_is_zero_shared_and_unlinked(void **state)
+{
+    (void)state;
+    segment host, rank;
+    pypto_status status = transport_shm.create(4, &host);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    struct stat info;
+    assert_int_equal(fstat(host.fd, &info), 0);
+    assert_int_equal(info.st_nlink, 0);
+    assert_true(info.st_blocks < 4096); /* sparse */
+    int64_t reserved = 0;
+    status = heap_reserve(&host, host.set->heap_offset + host.set->stride * 3, &reserved, 8192,
+                          "a test");
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    assert_int_equal(reserved, 8192);
+    int fd = host.fd;
+    host.fd = -1;
+    status = transport_shm.attach(fd, NULL, &rank);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    assert_int_equal(segment_slice(&rank, 3)[5000], 0);
+    segment_slice(&host, 3)[5000] = 77;
+    assert_int_equal(segment_slice(&rank, 3)[5000], 77);
+    transport_shm.detach(&rank);
+    transport_shm.detach(&host);
+    assert_null(host.base);
+}
+
+static void test_poison_only_grows(void **state)
+{
+    (void)state;
+    segment s;
+    pypto_status status = transport_threads.create(2, &s);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    segment_poison(&s, 5);
+    segment_poison(&s, 3);
+    assert_int_equal(atomic_load(&s.set->poison), 5);
+    transport_threads.detach(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_areas_follow_each_other_and_fit),
+        cmocka_unit_test(test_plan_refuses_nonsense),
+        cmocka_unit_test(test_blocks_never_overlap),
+        cmocka_unit_test(test_take_fails_where_it_must),
+        cmocka_unit_test(test_more_memory_than_there_is_is_refused),
+        cmocka_unit_test(test_a_segment_is_zero_shared_and_unlinked),
+        cmocka_unit_test(test_poison_only_grows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
