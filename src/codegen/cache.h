@@ -1,0 +1,36 @@
+/* The folder of compiled programs. Nothing here fails a compile: what cannot be kept is not kept. */
+#ifndef CODEGEN_CACHE_H
+#define CODEGEN_CACHE_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+
+#include <stdbool.h>
+
+typedef struct cache {
+    arena *a;
+    const char *root; /* .../v1, private to this user; NULL: there is no usable cache */
+} cache;
+
+/* Finds the folder (settings.def CACHE_DIR), making it if need be. */
+cache cache_open(arena *a);
+
+/* The file for the manifest of one entry function; NULL without a cache. */
+const char *cache_front_path(const cache *c, hash_key front);
+/* Replaces it, if that can be done. */
+void cache_write_front(const cache *c, hash_key front, const char *bytes, int64_t count);
+
+/* The folder of an object, whether or not it exists; NULL without a cache. */
+const char *cache_object_dir(const cache *c, hash_key back);
+/* Whether a folder holds a finished object. */
+bool cache_has_object(arena *a, const char *directory);
+/* A folder to build an object in, beside its later place; NULL when none can be made. */
+char *cache_build_dir(const cache *c);
+/* Moves a finished build to its place. When another process was faster, its object is used and ours is
+ * removed. Returns the object's folder, or NULL when the build must stay where it is. */
+const char *cache_publish(const cache *c, const char *build_dir, hash_key back);
+/* Where a build that the C compiler refused is kept for the report, replacing the last of its kind; NULL
+ * without a cache. The caller moves it there. */
+const char *cache_failed_dir(const cache *c, hash_key back);
+
+#endif

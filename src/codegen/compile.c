@@ -1,0 +1,512 @@
+/* The compile driver: what happens between a call in a script and a shared object on disk.
+ *
+ *   1. toolchain   which compiler, flags, headers, processor       (toolchain.c)
+ *   2. front       manifest of the entry: does a remembered program still hold?   (manifest.c)
+ *                  yes, and its object is there: done
+ *   3. lower       front end, passes, emitter: the C text
+ *   4. back        object of that text and this machine there? else run the compiler, publish (cache.c)
+ *   5. remember    the manifest gets the new variant
+ *
+ * Memory is one arena per compile. Exhausted memory jumps to compile_program(), which then undoes what a job
+ * holds outside the arena: a build folder and the "waiting" state of the caller; everything of that kind
+ * is therefore in the job. Results are copied to the heap at the very end. */
+#include "codegen/compile.h"
+
+#include "codegen/cache.h"
+#include "codegen/emit.h"
+#include "codegen/manifest.h"
+#include "codegen/toolchain.h"
+#include "passes/passes.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/os.h"
+#include "base/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OBJECT_NAME "program.so"
+#define C_NAME EMIT_FILE_NAME
+#define IR_NAME "program.ir"
+
+typedef struct job {
+    const compile_request *request;
+    compile_output *output;
+    arena *a;
+    const platform *target;
+    toolchain tools;
+    cache cache;
+    hash_key front;
+    manifest known;           /* what the manifest says now */
+    manifest_variant variant; /* the program that is found or made */
+    text c_text;
+    text ir_text;
+    char *build_dir; /* heap; a folder that goes away unless it is published, or NULL */
+    bool waiting;    /* the caller was told that a long wait has begun */
+    pypto_status status;
+} job;
+
+/* ---- keys ---- */
+
+static hash_key front_key(const compile_request *request)
+{
+    hasher h;
+    hasher_init(&h);
+    hasher_string(&h, PYPTO_VERSION);
+    hasher_string(&h, request->entry_digest);
+    hasher_string(&h, request->platform);
+    return hasher_finish(&h);
+}
+
+static hash_key text_key(const text *t)
+{
+    hasher h;
+    hasher_init(&h);
+    hasher_bytes(&h, t->bytes, t->length);
+    return hasher_finish(&h);
+}
+
+static hash_key back_key(hash_key c_text, hash_key machine)
+{
+    hasher h;
+    hasher_init(&h);
+    hasher_int(&h, (int64_t)c_text.high);
+    hasher_int(&h, (int64_t)c_text.low);
+    hasher_int(&h, (int64_t)machine.high);
+    hasher_int(&h, (int64_t)machine.low);
+    return hasher_finish(&h);
+}
+
+/* ---- the front ---- */
+
+static bool serves(arena *a, const compile_request *request, bool from_annotations,
+                   const frontend_arg *pattern, int64_t pattern_count, const frontend_fact *facts,
+                   int64_t fact_count)
+{
+    bool matches = request->args == NULL
+                       ? from_annotations
+                       : pattern_matches(pattern, (int32_t)pattern_count, request->args,
+                                         request->arg_count);
+    return matches && facts_hold(a, request->embedder, facts, fact_count);
+}
+
+static void read_manifest(job *j)
+{
+    const char *path = cache_front_path(&j->cache, j->front);
+    int64_t bytes;
+    const char *content = path != NULL ? os_read_file(j->a, path, &bytes) : NULL;
+    if (content == NULL || !manifest_parse(j->a, content, bytes, &j->known))
+        j->known = (manifest){0};
+}
+
+/* The variant that serves the request, or NULL. */
+static const manifest_variant *find_variant(job *j)
+{
+    for (int32_t i = 0; i < j->known.count; i++) {
+        const manifest_variant *v = &j->known.variants[i];
+        if (serves(j->a, j->request, v->from_annotations, v->pattern.items, v->pattern.count,
+                   v->facts.items, v->facts.count))
+            return v;
+    }
+    return NULL;
+}
+
+static void remember(job *j)
+{
+    manifest_add(&j->known, &j->variant);
+    text out = {.a = j->a};
+    manifest_print(&out, &j->known);
+    cache_write_front(&j->cache, j->front, out.bytes, out.length);
+}
+
+/* ---- lowering ---- */
+
+/* Passes know no source text: each of their errors gets its line here. */
+static void add_sources(job *j)
+{
+    pypto_status all = STATUS_OK;
+    pypto_diagnostic *next;
+    for (pypto_diagnostic *d = j->status.diagnostics; d != NULL; d = next) {
+        next = d->next;
+        d->next = NULL;
+        pypto_status one = {d->kind, d};
+        if (d->source == NULL && d->span.line > 0 && d->span.file != NULL) {
+            const frontend_embedder *embedder = j->request->embedder;
+            const char *line =
+                embedder->line_text(embedder->context, j->a, d->span.file, d->span.line);
+            if (line != NULL)
+                diag_source(&one, line);
+        }
+        diag_append(&all, &one);
+    }
+    j->status = all;
+}
+
+static bool lower(job *j)
+{
+    frontend_result result = {0};
+    j->status = frontend_lower(j->a, j->request->embedder, j->request->entry, j->request->args,
+                               j->request->arg_count, &result);
+    if (!status_ok(j->status))
+        return false;
+    j->status = passes_run(result.program, j->target);
+    if (!status_ok(j->status)) {
+        add_sources(j);
+        return false;
+    }
+    j->ir_text.a = j->a;
+    j->c_text.a = j->a;
+    ir_print_program(&j->ir_text, result.program);
+    emit_program(&j->c_text, result.program);
+
+    j->variant = (manifest_variant){.c_text = text_key(&j->c_text),
+                                    .from_annotations = j->request->args == NULL};
+    j->variant.pattern.items = result.pattern.items;
+    j->variant.pattern.count = result.pattern.count;
+    j->variant.facts.items = result.facts.items;
+    j->variant.facts.count = result.facts.count;
+    return true;
+}
+
+/* ---- building ---- */
+
+static void set_waiting(job *j, bool begins)
+{
+    if (j->request->waiting != NULL && j->waiting != begins)
+        j->request->waiting(j->request->waiting_context, begins);
+    j->waiting = begins;
+}
+
+static void drop_build_dir(job *j)
+{
+    if (j->build_dir != NULL)
+        os_remove_tree(j->build_dir);
+    alloc_free(j->build_dir);
+    j->build_dir = NULL;
+}
+
+static bool take_build_dir(job *j, const char *path)
+{
+    j->build_dir = alloc_strdup(path);
+    if (j->build_dir != NULL)
+        return true;
+    os_remove_tree(path);
+    j->status = diag_no_memory();
+    return false;
+}
+
+/* A folder outside the cache, for when the cache takes nothing. */
+static bool take_private_dir(job *j)
+{
+    char *path = NULL;
+    drop_build_dir(j);
+    j->status = os_temp_dir(j->a, NULL, &path);
+    return status_ok(j->status) && take_build_dir(j, path);
+}
+
+static pypto_status write_sources(job *j)
+{
+    const char *c_path = arena_printf(j->a, "%s/" C_NAME, j->build_dir);
+    const char *ir_path = arena_printf(j->a, "%s/" IR_NAME, j->build_dir);
+    pypto_status status = os_write_file(c_path, j->c_text.bytes, j->c_text.length);
+    if (status_ok(status))
+        status = os_write_file(ir_path, j->ir_text.bytes, j->ir_text.length);
+    return status;
+}
+
+/* `kept`: where the build folder will be after a failure. */
+static pypto_status run_compiler(job *j, const char *kept)
+{
+    const char *c_path = arena_printf(j->a, "%s/" C_NAME, j->build_dir);
+    const char *object_path = arena_printf(j->a, "%s/" OBJECT_NAME, j->build_dir);
+    const char *kept_path = arena_printf(j->a, "%s/" C_NAME, kept);
+    set_waiting(j, true);
+    pypto_status status = toolchain_run(j->a, &j->tools, c_path, object_path, kept_path);
+    set_waiting(j, false);
+    return status;
+}
+
+/* Whether a folder takes files at all: what tells a full disk from a compiler's complaint. */
+static bool takes_files(job *j, const char *directory)
+{
+    char block[4096] = {0};
+    const char *path = arena_printf(j->a, "%s/probe", directory);
+    pypto_status status = os_write_file(path, block, sizeof block);
+    bool ok = status_ok(status);
+    pypto_status_clear(&status);
+    os_remove_tree(path);
+    return ok;
+}
+
+/* Builds in the cache. False: the cache does not take it; nothing is left of the attempt. */
+static bool build_in_cache(job *j, hash_key back)
+{
+    const char *path = cache_build_dir(&j->cache);
+    if (path == NULL || !take_build_dir(j, path))
+        return !status_ok(j->status);
+    const char *failed = cache_failed_dir(&j->cache, back);
+    j->status = write_sources(j);
+    if (status_ok(j->status))
+        j->status = run_compiler(j, failed != NULL ? failed : j->build_dir);
+    if (status_ok(j->status))
+        return true;
+    if (!takes_files(j, j->build_dir)) {
+        pypto_status_clear(&j->status);
+        drop_build_dir(j);
+        return false;
+    }
+    if (failed != NULL) {
+        os_remove_tree(failed);
+        pypto_status moved = os_rename(j->build_dir, failed);
+        pypto_status_clear(&moved);
+    }
+    alloc_free(j->build_dir); /* the folder stays, for whoever reads the report */
+    j->build_dir = NULL;
+    return true;
+}
+
+static bool build_privately(job *j)
+{
+    if (!take_private_dir(j))
+        return false;
+    j->status = write_sources(j);
+    if (!status_ok(j->status))
+        return false;
+    j->status = run_compiler(j, j->build_dir);
+    if (status_ok(j->status))
+        return true;
+    alloc_free(j->build_dir); /* as above */
+    j->build_dir = NULL;
+    return false;
+}
+
+/* Makes the object and returns its folder, or NULL with an error. *temporary: it is nobody's but ours. */
+static const char *build(job *j, hash_key back, bool *temporary)
+{
+    *temporary = false;
+    if (build_in_cache(j, back)) {
+        if (!status_ok(j->status))
+            return NULL;
+        const char *directory = cache_publish(&j->cache, j->build_dir, back);
+        if (directory != NULL) {
+            alloc_free(j->build_dir);
+            j->build_dir = NULL;
+            return directory;
+        }
+    } else if (!build_privately(j)) {
+        return NULL;
+    }
+    *temporary = true;
+    return arena_strdup(j->a, j->build_dir);
+}
+
+/* ---- results ---- */
+
+static bool copy_facts(const manifest_variant *from, compile_output *to)
+{
+    to->facts = alloc_zeroed(from->facts.count + 1, (int64_t)sizeof *to->facts);
+    if (to->facts == NULL)
+        return false;
+    for (int64_t i = 0; i < from->facts.count; i++) {
+        const frontend_fact *fact = &from->facts.items[i];
+        char *name = alloc_strdup(fact->name);
+        char *value = alloc_strdup(fact->value);
+        to->facts[i] = (frontend_fact){fact->function, name, value};
+        to->fact_count++;
+        if (name == NULL || value == NULL)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_pattern(const manifest_variant *from, compile_output *to)
+{
+    to->pattern = alloc_zeroed(from->pattern.count + 1, (int64_t)sizeof *to->pattern);
+    if (to->pattern == NULL)
+        return false;
+    if (from->pattern.count > 0)
+        memcpy(to->pattern, from->pattern.items, (size_t)from->pattern.count * sizeof *to->pattern);
+    to->pattern_count = (int32_t)from->pattern.count;
+    to->from_annotations = from->from_annotations;
+    return true;
+}
+
+static bool fill_output(job *j, const char *directory)
+{
+    compile_output *output = j->output;
+    output->directory = alloc_strdup(directory);
+    output->object_path = alloc_printf("%s/" OBJECT_NAME, directory);
+    if (output->directory != NULL && output->object_path != NULL && copy_facts(&j->variant, output) &&
+        copy_pattern(&j->variant, output))
+        return true;
+    j->status = diag_no_memory();
+    return false;
+}
+
+/* PYPTO_DUMP=ir,c: both as they are kept, so that hits show them too. */
+static void dump(job *j, const char *directory, const char *word, const char *file)
+{
+    const char *asked = setting_text(SETTING_DUMP);
+    size_t length = strlen(word);
+    for (const char *p = asked; *p != '\0'; p += strcspn(p, ","), p += *p == ',') {
+        if (strcspn(p, ",") != length || strncmp(p, word, length) != 0)
+            continue;
+        const char *content = os_read_file(j->a, arena_printf(j->a, "%s/%s", directory, file), NULL);
+        if (content != NULL)
+            fputs(content, stderr);
+    }
+}
+
+static bool finish(job *j, const char *directory)
+{
+    if (!fill_output(j, directory))
+        return false;
+    dump(j, directory, "ir", IR_NAME);
+    dump(j, directory, "c", C_NAME);
+    return true;
+}
+
+/* ---- the whole way ---- */
+
+/* True when the output is filled, by a hit on both levels. */
+static bool try_hit(job *j)
+{
+    j->cache = cache_open(j->a);
+    j->front = front_key(j->request);
+    read_manifest(j);
+    const manifest_variant *found = find_variant(j);
+    if (found == NULL)
+        return false;
+    const char *directory =
+        cache_object_dir(&j->cache, back_key(found->c_text, j->tools.identity));
+    if (!cache_has_object(j->a, directory))
+        return false;
+    j->variant = *found;
+    j->output->front_hit = true;
+    j->output->back_hit = true;
+    return finish(j, directory);
+}
+
+static void compile(job *j)
+{
+    int64_t start = os_now_ns();
+    compile_output *output = j->output;
+    j->status = toolchain_find(j->a, &j->tools);
+    if (!status_ok(j->status))
+        return;
+    if (try_hit(j)) {
+        output->front_ns = os_now_ns() - start;
+        return;
+    }
+    if (!status_ok(j->status) || !lower(j))
+        return;
+    int64_t lowered = os_now_ns();
+    output->front_ns = lowered - start;
+
+    hash_key back = back_key(j->variant.c_text, j->tools.identity);
+    const char *directory = cache_object_dir(&j->cache, back);
+    bool temporary = false;
+    output->back_hit = cache_has_object(j->a, directory);
+    if (!output->back_hit)
+        directory = build(j, back, &temporary);
+    output->back_ns = os_now_ns() - lowered;
+    if (directory == NULL)
+        return;
+    if (!temporary)
+        remember(j);
+    if (!finish(j, directory))
+        return;
+    output->temporary = temporary;
+    alloc_free(j->build_dir); /* the output's now, or published */
+    j->build_dir = NULL;
+}
+
+/* Runs the job with a way back for exhausted memory. A function of its own: the job must not be a
+ * local of the function that setjmp returns to twice. */
+static void compile_guarded(job *j)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0) {
+        set_waiting(j, false);
+        pypto_status_clear(&j->status);
+        j->status = diag_no_memory();
+        return;
+    }
+    arena_set_recovery(j->a, &recovery);
+    compile(j);
+}
+
+pypto_status compile_program(const compile_request *request, compile_output *output)
+{
+    *output = (compile_output){0};
+    job j = {.request = request, .output = output, .status = STATUS_OK};
+    j.target = platform_find(request->platform);
+    if (j.target == NULL)
+        return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
+                           request->platform, platform_names());
+    j.a = arena_create();
+    if (j.a == NULL)
+        return diag_no_memory();
+    compile_guarded(&j);
+    drop_build_dir(&j);
+    if (!status_ok(j.status))
+        compile_output_clear(output);
+    arena_destroy(j.a);
+    return j.status;
+}
+
+/* ---- later ---- */
+
+typedef struct question {
+    arena *a;
+    const compile_output *output;
+    const compile_request *request;
+    bool answer;
+} question;
+
+static void ask_guarded(question *q)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0) {
+        q->answer = false;
+        return;
+    }
+    arena_set_recovery(q->a, &recovery);
+    q->answer = serves(q->a, q->request, q->output->from_annotations, q->output->pattern,
+                       q->output->pattern_count, q->output->facts, q->output->fact_count);
+}
+
+bool compile_still_serves(const compile_output *output, const compile_request *request)
+{
+    question q = {arena_create(), output, request, false};
+    if (q.a != NULL)
+        ask_guarded(&q);
+    arena_destroy(q.a);
+    return q.answer;
+}
+
+/* Facts on the heap own their strings, though the type says const: the front end's do not. */
+static void free_string(const char *string)
+{
+    union {
+        const char *borrowed;
+        void *owned;
+    } pointer = {.borrowed = string};
+    alloc_free(pointer.owned);
+}
+
+void compile_output_clear(compile_output *output)
+{
+    if (output->temporary && output->directory != NULL)
+        os_remove_tree(output->directory);
+    for (int32_t i = 0; i < output->fact_count; i++) {
+        free_string(output->facts[i].name);
+        free_string(output->facts[i].value);
+    }
+    alloc_free(output->facts);
+    alloc_free(output->pattern);
+    alloc_free(output->object_path);
+    alloc_free(output->directory);
+    *output = (compile_output){0};
+}

@@ -1,0 +1,538 @@
+/* Scalar expressions and operands as C text.
+ *
+ * The text means in C what the expression means in the DSL, with as few casts as that allows. What needs care:
+ *
+ *   - C computes int32_t * 4 in 32 bits. An INDEX expression therefore casts one operand when C
+ *     would take both for int. Widening conversions are otherwise left to C.
+ *   - Types narrower than int are cast back after each operation. Overflow wraps, because programs are
+ *     compiled with -fwrapv.
+ *   - // and % are calls of pld_floordiv and pld_floormod; shifts by unknown counts of pld_shl, pld_shr.
+ *   - FP16 and BF16 scalars are floats that hold a rounded value; each operation rounds once. Elements of
+ *     tiles are their bits, converted where they are read and written.
+ *
+ * Parentheses follow C's precedence, plus those that compilers like to see around shifts, bit
+ * operations and && inside ||. */
+#include "codegen/emit_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- types ---- */
+
+const char *c_scalar_type(pypto_dtype dtype)
+{
+    if (ir_is_float(dtype))
+        return "float";
+    return dtype == PYPTO_BOOL ? "bool" : c_element_type(dtype);
+}
+
+const char *c_element_type(pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_BOOL: return "uint8_t";
+    case PYPTO_INT8: return "int8_t";
+    case PYPTO_INT16: return "int16_t";
+    case PYPTO_INT32: return "int32_t";
+    case PYPTO_INT64: return "int64_t";
+    case PYPTO_UINT8: return "uint8_t";
+    case PYPTO_UINT16: return "uint16_t";
+    case PYPTO_UINT32: return "uint32_t";
+    case PYPTO_UINT64: return "uint64_t";
+    case PYPTO_FP16: return "uint16_t";
+    case PYPTO_BF16: return "uint16_t";
+    case PYPTO_FP32: return "float";
+    case PYPTO_INDEX: return "int64_t";
+    case PYPTO_DTYPE_COUNT: break;
+    }
+    return "void";
+}
+
+const char *c_dtype_name(pypto_dtype dtype)
+{
+    static const char *const names[PYPTO_DTYPE_COUNT] = {
+#define DTYPE_NAME(name, text, bits, class_) "PYPTO_" #name,
+        PYPTO_DTYPES(DTYPE_NAME)
+#undef DTYPE_NAME
+    };
+    return (int)dtype >= 0 && dtype < PYPTO_DTYPE_COUNT ? names[dtype] : "PYPTO_DTYPE_COUNT";
+}
+
+/* What C computes values of that dtype in. */
+static c_class class_of(pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_UINT32: return C_UINT;
+    case PYPTO_INT64:
+    case PYPTO_INDEX: return C_LONG;
+    case PYPTO_UINT64: return C_ULONG;
+    case PYPTO_FP16:
+    case PYPTO_BF16:
+    case PYPTO_FP32: return C_FLOAT;
+    default: return C_INT;
+    }
+}
+
+static bool is_narrow(pypto_dtype dtype)
+{
+    return ir_is_integer(dtype) && pypto_dtype_bytes(dtype) < 4;
+}
+
+static bool is_half(pypto_dtype dtype)
+{
+    return dtype == PYPTO_FP16 || dtype == PYPTO_BF16;
+}
+
+/* ---- pieces ---- */
+
+static c_expr primary(const char *code, c_class class)
+{
+    return (c_expr){code, PRECEDENCE_PRIMARY, class};
+}
+
+const char *expr_parenthesised(emitter *e, c_expr c, int precedence)
+{
+    return c.precedence < precedence ? arena_printf(e->a, "(%s)", c.text) : c.text;
+}
+
+static c_expr cast(emitter *e, c_expr c, pypto_dtype to)
+{
+    const char *code = arena_printf(e->a, "(%s)%s", c_scalar_type(to),
+                                    expr_parenthesised(e, c, PRECEDENCE_UNARY));
+    return (c_expr){code, PRECEDENCE_UNARY, class_of(to)};
+}
+
+/* Rounds a float value to 16 bits and back, which is how such scalars are held. */
+static c_expr round_half(emitter *e, c_expr c, pypto_dtype dtype)
+{
+    const char *type = dtype == PYPTO_FP16 ? "fp16" : "bf16";
+    return primary(arena_printf(e->a, "pld_%s_to_float(pld_float_to_%s(%s))", type, type, c.text),
+                   C_FLOAT);
+}
+
+/* After an operation: brings a value that C computed more widely back into its dtype. */
+static c_expr settle(emitter *e, c_expr c, pypto_dtype dtype)
+{
+    if (is_narrow(dtype))
+        return cast(e, c, dtype);
+    return is_half(dtype) ? round_half(e, c, dtype) : c;
+}
+
+static c_expr convert_to_int(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
+{
+    c_class class = class_of(to);
+    bool widens = pypto_dtype_bytes(from) < pypto_dtype_bytes(to) && c.class == C_INT;
+    if (from == PYPTO_BOOL || (widens && (class == C_LONG || class == C_INT)))
+        return class == C_ULONG || class == C_UINT ? cast(e, c, to) : c;
+    if (class_of(from) == C_LONG && class == C_LONG)
+        return c;
+    return cast(e, c, to);
+}
+
+c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
+{
+    if (from == to)
+        return c;
+    if (to == PYPTO_BOOL) {
+        const char *zero = ir_is_float(from) ? "0.0f" : "0";
+        return (c_expr){arena_printf(e->a, "%s != %s", expr_parenthesised(e, c, PRECEDENCE_LESS), zero),
+                        PRECEDENCE_EQUAL, C_INT};
+    }
+    if (!ir_is_float(to))
+        return convert_to_int(e, c, from, to);
+    c_expr value = ir_is_float(from) ? c : cast(e, c, PYPTO_FP32);
+    return is_half(to) ? round_half(e, value, to) : value;
+}
+
+/* ---- constants ---- */
+
+static c_expr negative(const char *code, c_class class)
+{
+    return (c_expr){code, PRECEDENCE_UNARY, class};
+}
+
+static c_expr constant_int(emitter *e, const ir_expr *expr)
+{
+    long long value = (long long)expr->integer;
+    c_class class = class_of(expr->dtype);
+    if (class == C_ULONG)
+        return primary(arena_printf(e->a, "UINT64_C(%llu)", (unsigned long long)value), C_ULONG);
+    if (class == C_UINT)
+        return primary(arena_printf(e->a, "%lldu", value), C_UINT);
+    if (expr->integer == INT64_MIN)
+        return primary("INT64_MIN", C_LONG);
+    if (expr->integer == INT32_MIN)
+        return primary("INT32_MIN", C_INT);
+    long long size = value < 0 ? -value : value;
+    bool small = size <= INT32_MAX;
+    const char *code = arena_printf(e->a, small ? "%s%lld" : "%sINT64_C(%lld)", value < 0 ? "-" : "", size);
+    c_class held = small ? C_INT : C_LONG;
+    return value < 0 ? negative(code, held) : primary(code, held);
+}
+
+static c_expr constant_float(emitter *e, const ir_expr *expr)
+{
+    if (isnan(expr->real))
+        return primary("__builtin_nanf(\"\")", C_FLOAT);
+    if (isinf(expr->real))
+        return expr->real > 0 ? primary("__builtin_inff()", C_FLOAT)
+                              : negative("-__builtin_inff()", C_FLOAT);
+    char *digits = arena_printf(e->a, "%.9g", expr->real);
+    const char *point = strpbrk(digits, ".e") != NULL ? "" : ".0";
+    const char *code = arena_printf(e->a, "%s%sf", digits, point);
+    return code[0] == '-' ? negative(code, C_FLOAT) : primary(code, C_FLOAT);
+}
+
+/* ---- operators ---- */
+
+typedef struct c_operator {
+    const char *text;
+    int precedence;
+} c_operator;
+
+static c_operator operator_of(ir_operator op)
+{
+    switch (op) {
+    case IR_ADD: return (c_operator){"+", PRECEDENCE_SUM};
+    case IR_SUB: return (c_operator){"-", PRECEDENCE_SUM};
+    case IR_MUL: return (c_operator){"*", PRECEDENCE_PRODUCT};
+    case IR_DIV: return (c_operator){"/", PRECEDENCE_PRODUCT};
+    case IR_SHL: return (c_operator){"<<", PRECEDENCE_SHIFT};
+    case IR_SHR: return (c_operator){">>", PRECEDENCE_SHIFT};
+    case IR_BITAND: return (c_operator){"&", PRECEDENCE_BITAND};
+    case IR_BITOR: return (c_operator){"|", PRECEDENCE_BITOR};
+    case IR_BITXOR: return (c_operator){"^", PRECEDENCE_BITXOR};
+    case IR_LT: return (c_operator){"<", PRECEDENCE_LESS};
+    case IR_LE: return (c_operator){"<=", PRECEDENCE_LESS};
+    case IR_GT: return (c_operator){">", PRECEDENCE_LESS};
+    case IR_GE: return (c_operator){">=", PRECEDENCE_LESS};
+    case IR_EQ: return (c_operator){"==", PRECEDENCE_EQUAL};
+    case IR_NE: return (c_operator){"!=", PRECEDENCE_EQUAL};
+    case IR_AND: return (c_operator){"&&", PRECEDENCE_AND};
+    case IR_OR: return (c_operator){"||", PRECEDENCE_OR};
+    default: return (c_operator){"?", PRECEDENCE_TERNARY};
+    }
+}
+
+/* Operands of these stand in parentheses unless they are simple. */
+static bool wants_simple_operands(ir_operator op)
+{
+    return op == IR_SHL || op == IR_SHR || op == IR_BITAND || op == IR_BITOR || op == IR_BITXOR;
+}
+
+/* The operand of a logical operator: comparisons may stand bare, the other logical operator may not. */
+static int logical_operand_precedence(const ir_expr *operand, ir_operator op, bool left)
+{
+    if (operand->kind == IR_BINARY && operand->op == op && left)
+        return PRECEDENCE_OR;
+    return PRECEDENCE_BITOR;
+}
+
+static bool is_literal(const ir_expr *e)
+{
+    return e->kind == IR_INT || e->kind == IR_BOOL;
+}
+
+/* Operands that C would take for int, in an operation of 64 bits: one of them is cast. */
+static void widen_one(emitter *e, const ir_expr *expr, c_expr *a, c_expr *b)
+{
+    if (a->class != C_INT || b->class != C_INT)
+        return;
+    if (is_literal(expr->a) && !is_literal(expr->b))
+        *b = cast(e, *b, expr->dtype);
+    else
+        *a = cast(e, *a, expr->dtype);
+}
+
+static c_expr infix(emitter *e, const ir_expr *expr)
+{
+    c_operator op = operator_of(expr->op);
+    c_expr a = expr_c(e, expr->a);
+    c_expr b = expr_c(e, expr->b);
+    bool arithmetic = expr->dtype != PYPTO_BOOL;
+    if (arithmetic && class_of(expr->dtype) == C_LONG)
+        widen_one(e, expr, &a, &b);
+
+    int left = op.precedence;
+    int right = op.precedence + 1;
+    if (wants_simple_operands(expr->op))
+        left = right = PRECEDENCE_UNARY;
+    if (expr->op == IR_AND || expr->op == IR_OR) {
+        left = logical_operand_precedence(expr->a, expr->op, true);
+        right = logical_operand_precedence(expr->b, expr->op, false);
+    }
+    if (!arithmetic && op.precedence == PRECEDENCE_EQUAL)
+        left = right = PRECEDENCE_SHIFT; /* (a < b) == c */
+    const char *code = arena_printf(e->a, "%s %s %s", expr_parenthesised(e, a, left), op.text,
+                                    expr_parenthesised(e, b, right));
+    c_expr result = {code, op.precedence, arithmetic ? class_of(expr->dtype) : C_INT};
+    return arithmetic ? settle(e, result, expr->dtype) : result;
+}
+
+/* A call of a helper that takes and returns int64_t. */
+static c_expr call_helper(emitter *e, const char *name, const ir_expr *expr)
+{
+    const char *code = arena_printf(e->a, "%s(%s, %s)", name, expr_int64(e, expr->a),
+                                    expr_int64(e, expr->b));
+    c_expr result = primary(code, C_LONG);
+    return class_of(expr->dtype) == C_LONG ? result : cast(e, result, expr->dtype);
+}
+
+/* UINT64, which the int64_t helpers do not cover. */
+static c_expr unsigned_special(emitter *e, const ir_expr *expr)
+{
+    const char *a = expr_text(e, expr->a, PRECEDENCE_UNARY);
+    const char *b = expr_text(e, expr->b, PRECEDENCE_UNARY);
+    const char *code;
+    switch (expr->op) {
+    case IR_FLOORDIV: code = arena_printf(e->a, "%s == 0 ? 0 : %s / %s", b, a, b); break;
+    case IR_MOD: code = arena_printf(e->a, "%s == 0 ? 0 : %s %% %s", b, a, b); break;
+    case IR_MIN: code = arena_printf(e->a, "%s < %s ? %s : %s", a, b, a, b); break;
+    case IR_MAX: code = arena_printf(e->a, "%s > %s ? %s : %s", a, b, a, b); break;
+    default: code = arena_printf(e->a, "(uint64_t)%s < 64 ? %s >> %s : 0", b, a, b); break;
+    }
+    return (c_expr){code, PRECEDENCE_TERNARY, C_ULONG};
+}
+
+static c_expr float_special(emitter *e, const ir_expr *expr)
+{
+    const char *a = expr_c(e, expr->a).text;
+    const char *b = expr_c(e, expr->b).text;
+    const char *name = expr->op == IR_MIN ? "pld_minf" : "pld_maxf";
+    if (expr->op == IR_FLOORDIV) {
+        a = expr_text(e, expr->a, PRECEDENCE_PRODUCT);
+        b = expr_text(e, expr->b, PRECEDENCE_UNARY);
+        return settle(e, primary(arena_printf(e->a, "__builtin_floorf(%s / %s)", a, b), C_FLOAT), expr->dtype);
+    }
+    if (expr->op == IR_MOD) /* x - y * floor(x / y), without its rounding errors */
+        return settle(e, primary(arena_printf(e->a, "__builtin_fmodf(__builtin_fmodf(%s, %s) + %s, %s)", a, b, b, b), C_FLOAT),
+                      expr->dtype);
+    return primary(arena_printf(e->a, "%s(%s, %s)", name, a, b), C_FLOAT);
+}
+
+static bool is_bounded_shift(const ir_expr *expr)
+{
+    int64_t count;
+    return ir_is_const_int(expr->b, &count) && count >= 0 &&
+           count < pypto_dtype_bytes(expr->dtype) * 8;
+}
+
+static c_expr binary_c(emitter *e, const ir_expr *expr)
+{
+    const char *helper = NULL;
+    switch (expr->op) {
+    case IR_FLOORDIV: helper = "pld_floordiv"; break;
+    case IR_MOD: helper = "pld_floormod"; break;
+    case IR_MIN: helper = "pld_min"; break;
+    case IR_MAX: helper = "pld_max"; break;
+    case IR_SHL: helper = is_bounded_shift(expr) ? NULL : "pld_shl"; break;
+    case IR_SHR: helper = is_bounded_shift(expr) ? NULL : "pld_shr"; break;
+    default: break;
+    }
+    if (helper == NULL)
+        return infix(e, expr);
+    if (ir_is_float(expr->dtype))
+        return float_special(e, expr);
+    if (expr->dtype == PYPTO_UINT64 && expr->op != IR_SHL)
+        return unsigned_special(e, expr);
+    return call_helper(e, helper, expr);
+}
+
+static c_expr unary_c(emitter *e, const ir_expr *expr)
+{
+    c_expr a = expr_c(e, expr->a);
+    if (expr->op == IR_NOT && expr->a->dtype != PYPTO_BOOL)
+        a = expr_convert(e, a, expr->a->dtype, PYPTO_BOOL);
+    else if (class_of(expr->dtype) == C_LONG && a.class == C_INT && expr->op != IR_NOT)
+        a = cast(e, a, expr->dtype);
+    const char *sign = expr->op == IR_NEG ? "-" : expr->op == IR_NOT ? "!" : "~";
+    /* -(-x), because --x is another operator. */
+    bool twice = a.text[0] == '-' && expr->op == IR_NEG;
+    const char *operand = expr_parenthesised(e, a, twice ? PRECEDENCE_PRIMARY : PRECEDENCE_UNARY);
+    c_expr result = {arena_printf(e->a, "%s%s", sign, operand), PRECEDENCE_UNARY,
+                     expr->op == IR_NOT ? C_INT : class_of(expr->dtype)};
+    return is_narrow(expr->dtype) ? cast(e, result, expr->dtype) : result;
+}
+
+c_expr expr_c(emitter *e, const ir_expr *expr)
+{
+    switch (expr->kind) {
+    case IR_INT: return constant_int(e, expr);
+    case IR_FLOAT: return constant_float(e, expr);
+    case IR_BOOL: return primary(expr->integer != 0 ? "true" : "false", C_INT);
+    case IR_VAR: return primary(expr->var->c_name, class_of(expr->var->type.dtype));
+    case IR_UNARY: return unary_c(e, expr);
+    case IR_BINARY: return binary_c(e, expr);
+    case IR_CONVERT: return expr_convert(e, expr_c(e, expr->a), expr->a->dtype, expr->dtype);
+    case IR_OP:
+        return primary(op_text(e, expr->op_def, expr->operands, NULL), class_of(expr->dtype));
+    }
+    return primary("0", C_INT);
+}
+
+const char *expr_text(emitter *e, const ir_expr *expr, int precedence)
+{
+    return expr_parenthesised(e, expr_c(e, expr), precedence);
+}
+
+c_expr expr_as(emitter *e, const ir_expr *expr, pypto_dtype dtype)
+{
+    return expr_convert(e, expr_c(e, expr), expr->dtype, dtype);
+}
+
+const char *expr_int64(emitter *e, const ir_expr *expr)
+{
+    c_expr c = expr_c(e, expr);
+    return c.class == C_ULONG ? cast(e, c, PYPTO_INT64).text : c.text;
+}
+
+/* ---- operands ---- */
+
+const char *handle_text(emitter *e, const ir_var *var)
+{
+    return e->vars[var->id].storage == STORAGE_VALUE ? arena_printf(e->a, "&%s", var->c_name)
+                                                     : var->c_name;
+}
+
+static const char *list_text(emitter *e, const char *macro, const ir_expr *const *exprs, int32_t count)
+{
+    if (count == 0)
+        return "NULL";
+    text out = {.a = e->a};
+    text_printf(&out, "%s(", macro);
+    for (int32_t i = 0; i < count; i++)
+        text_printf(&out, "%s%s", i > 0 ? ", " : "", expr_int64(e, exprs[i]));
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+static const char *enum_text(emitter *e, const char *enumeration, int64_t value)
+{
+    const char *member = enum_member_name(enumeration, value);
+    const enum_member *found = member != NULL ? enum_find(enumeration, member) : NULL;
+    return found != NULL ? found->c_name : arena_printf(e->a, "%lld", (long long)value);
+}
+
+static const char *operand_text(emitter *e, const op_param *param, const ir_operand *operand)
+{
+    switch (operand->kind) {
+    case IR_OPERAND_NONE: return "NULL";
+    case IR_OPERAND_VAR: return handle_text(e, operand->var);
+    case IR_OPERAND_EXPR:
+        return ir_is_float(operand->expr->dtype) ? expr_c(e, operand->expr).text
+                                                 : expr_int64(e, operand->expr);
+    case IR_OPERAND_LIST:
+        return list_text(e, param->kind == OPERAND_OFFSETS ? "PLD_AT" : "PLD_EXTENTS", operand->exprs,
+                         operand->count);
+    case IR_OPERAND_DTYPE: return c_dtype_name(operand->dtype);
+    case IR_OPERAND_ENUM: return enum_text(e, param->enum_name, operand->number);
+    }
+    return "0";
+}
+
+/* A tile's shape with one entry per dimension of a memory of at least its rank. */
+static const char *tile_extents(emitter *e, const ir_var *tile, const ir_var *memory)
+{
+    const ir_expr *extents[PYPTO_MAX_DIMS];
+    int32_t leading = memory->type.ndim - tile->type.ndim;
+    for (int32_t i = 0; i < memory->type.ndim; i++)
+        extents[i] = i < leading ? ir_int(e->a, 1) : tile->type.shape[i - leading];
+    return list_text(e, "PLD_EXTENTS", extents, memory->type.ndim);
+}
+
+static const char *device_set_text(emitter *e, const ir_device_set *set)
+{
+    if (set->all)
+        return "pld_all_devices(host)";
+    int start = set->mask != 0 ? __builtin_ctzll(set->mask) : 0;
+    uint64_t run = set->mask >> start;
+    if ((run & (run + 1)) == 0) /* one run of ones */
+        return arena_printf(e->a, "pld_device_range(host, %d, %d)", start,
+                            start + __builtin_popcountll(run));
+    return arena_printf(e->a, "UINT64_C(0x%llx)", (unsigned long long)set->mask);
+}
+
+/* ---- templates ---- */
+
+typedef struct template {
+    const op_def *op;
+    const ir_operand *operands;
+    const ir_var *target;
+    bool element; /* names mean elements */
+} template;
+
+static const char *element_text(emitter *e, const ir_operand *operand)
+{
+    if (operand->kind != IR_OPERAND_VAR)
+        return expr_text(e, operand->expr, PRECEDENCE_UNARY);
+    const char *element = arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index);
+    if (operand->var->type.dtype == PYPTO_FP16)
+        return arena_printf(e->a, "pld_fp16_to_float(%s)", element);
+    if (operand->var->type.dtype == PYPTO_BF16)
+        return arena_printf(e->a, "pld_bf16_to_float(%s)", element);
+    return element;
+}
+
+/* The text for the placeholder `name` or `name.part`. */
+static const char *placeholder_text(emitter *e, const template *t, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const char *part = dot != NULL ? dot + 1 : "";
+    const char *base = dot != NULL ? arena_strndup(e->a, name, dot - name) : name;
+    if (strcmp(base, "core") == 0 || strcmp(base, "host") == 0)
+        return base;
+    if (strcmp(base, "out") == 0 && t->target != NULL) {
+        const ir_var *out = t->target;
+        if (strcmp(part, "buffer") == 0)
+            return arena_printf(e->a, "%d", out->buffer);
+        if (strcmp(part, "devices") == 0)
+            return device_set_text(e, &e->p->buffers.items[out->buffer].devices);
+        return out->c_name;
+    }
+    int32_t index = op_param_index(t->op, base);
+    if (index < 0)
+        return "0";
+    const ir_operand *operand = &t->operands[index];
+    if (strcmp(part, "count") == 0)
+        return arena_printf(e->a, "%d", operand->count);
+    if (strncmp(part, "extents:", 8) == 0)
+        return tile_extents(e, operand->var, t->operands[op_param_index(t->op, part + 8)].var);
+    return t->element ? element_text(e, operand) : operand_text(e, &t->op->params[index], operand);
+}
+
+static const char *expand(emitter *e, const template *t, const char *format)
+{
+    text out = {.a = e->a};
+    text_add(&out, "");
+    for (const char *p = format; *p != '\0';) {
+        const char *close = *p == '{' ? strchr(p, '}') : NULL;
+        if (close == NULL) {
+            text_add_n(&out, p++, 1);
+            continue;
+        }
+        text_add(&out, placeholder_text(e, t, arena_strndup(e->a, p + 1, close - p - 1)));
+        p = close + 1;
+    }
+    return out.bytes;
+}
+
+const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target)
+{
+    template t = {op, operands, target, false};
+    return expand(e, &t, op->emit);
+}
+
+const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
+                            const ir_var *target)
+{
+    static const char prefix[] = "elementwise: ";
+    template t = {op, operands, target, true};
+    const char *value = expand(e, &t, op->emit + sizeof prefix - 1);
+    pypto_dtype dtype = target->type.dtype;
+    if (dtype == PYPTO_FP16)
+        return arena_printf(e->a, "pld_float_to_fp16(%s)", value);
+    if (dtype == PYPTO_BF16)
+        return arena_printf(e->a, "pld_float_to_bf16(%s)", value);
+    if (is_narrow(dtype) || dtype == PYPTO_BOOL)
+        return arena_printf(e->a, "(%s)(%s)", c_element_type(dtype), value);
+    return value;
+}

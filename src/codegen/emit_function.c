@@ -1,0 +1,587 @@
+/* One DSL function as one C function: the user's name, natural parameters, the script's statements.
+ *
+ *     #line 9 "script.py"
+ *     static void reduce_step(pld_core *core, const pld_tensor *inp, ...)
+ *     {
+ *         char *const scratch = pld_scratch(core);
+ *         float *const acc = (float *)(scratch + 1024); // tile [1, 256] fp32
+ *         const int64_t NR = signal->shape[0];
+ *
+ *         ...
+ *
+ * Tiles are pointers off one base with constant distances, and NOT restrict. Tiles that are alive at different
+ * times may share bytes, and then two restrict pointers to them in one function would be undefined
+ * behaviour, whether or not anything overlaps at any moment. Compilers do not need the promise: they see the
+ * distance between any two tiles, and vectorise loops over them without run-time overlap tests. (That
+ * memory changes its type from tile to tile is why programs are compiled with -fno-strict-aliasing.)
+ *
+ * A bound or step of a loop that the body could change, or that computes something, is evaluated once, into
+ * a variable of the for statement. */
+#include "codegen/emit_internal.h"
+
+#include <string.h>
+
+static void emit_block(emitter *e, const ir_block *block);
+
+/* ---- signature ---- */
+
+static const char *param_text(emitter *e, const ir_var *param)
+{
+    const var_info *info = &e->vars[param->id];
+    if (param->type.kind == IR_SCALAR)
+        return arena_printf(e->a, "%s %s", c_scalar_type(param->type.dtype), param->c_name);
+    return arena_printf(e->a, "const pld_tensor *%s",
+                        info->param_name != NULL ? info->param_name : param->c_name);
+}
+
+static void emit_signature(emitter *e)
+{
+    const ir_function *f = e->f;
+    const char **items = arena_array(e->a, const char *, f->params.count + 1);
+    items[0] = f->plane == PLD_PLANE_HOST ? "pld_host *host" : "pld_core *core";
+    for (int64_t i = 0; i < f->params.count; i++)
+        items[i + 1] = param_text(e, f->params.items[i]);
+    emit_list(e, arena_printf(e->a, "static void %s(", f->c_name), items, f->params.count + 1, ")");
+}
+
+/* ---- what stands at the top ---- */
+
+/* "tile [1, 256] fp32" */
+static const char *tile_comment(emitter *e, const ir_var *tile)
+{
+    text out = {.a = e->a};
+    text_add(&out, "tile [");
+    for (int32_t i = 0; i < tile->type.ndim; i++) {
+        if (i > 0)
+            text_add(&out, ", ");
+        ir_print_expr(&out, tile->type.shape[i]);
+    }
+    text_printf(&out, "] %s", pypto_dtype_name(tile->type.dtype));
+    return out.bytes;
+}
+
+static bool is_emitted_tile(const emitter *e, const ir_var *var)
+{
+    const var_info *info = &e->vars[var->id];
+    return info->storage == STORAGE_TILE && var->scratch_offset >= 0 &&
+           (info->reads > 0 || info->definitions > 0);
+}
+
+typedef struct tile_use {
+    const emitter *e;
+    const ir_var *tile;
+    bool used;
+} tile_use;
+
+static void find_tile_write(void *context, ir_stmt *s)
+{
+    tile_use *use = context;
+    use->used |= s->target == use->tile && !is_dropped(use->e, s);
+}
+
+/* A tile that only dropped statements write has no pointer. */
+static bool needs_pointer(const emitter *e, const ir_var *var)
+{
+    if (!is_emitted_tile(e, var))
+        return false;
+    tile_use use = {e, var, e->vars[var->id].reads > 0};
+    if (!use.used)
+        ir_visit_stmts(&e->f->body, find_tile_write, &use);
+    return use.used;
+}
+
+static bool emit_tiles(emitter *e)
+{
+    bool any = false;
+    for (int64_t i = 0; i < e->f->vars.count; i++) {
+        const ir_var *var = e->f->vars.items[i];
+        if (!needs_pointer(e, var))
+            continue;
+        if (!any)
+            emit_line(e, "char *const scratch = pld_scratch(core);");
+        any = true;
+        const char *type = c_element_type(var->type.dtype);
+        const char *address =
+            var->scratch_offset == 0
+                ? "scratch"
+                : arena_printf(e->a, "(scratch + %lld)", (long long)var->scratch_offset);
+        emit_line(e, "%s *const %s = (%s *)%s; /* %s */", type, var->c_name, type, address,
+                  tile_comment(e, var));
+    }
+    return any;
+}
+
+void emit_dim(emitter *e, const ir_dim *dim, const char *tensor)
+{
+    const char *name = dim->var->c_name;
+    const char *extent = arena_printf(e->a, "%s->shape[%d]", tensor, dim->dim);
+    if (dim->offset > 0)
+        extent = arena_printf(e->a, "%s - %lld", extent, (long long)dim->offset);
+    if (dim->offset < 0)
+        extent = arena_printf(e->a, "%s + %llu", extent, 0 - (unsigned long long)dim->offset);
+    if (dim->scale == 1)
+        emit_line(e, "const int64_t %s = %s;", name, extent);
+    else
+        emit_line(e, dim->offset != 0 ? "const int64_t %s = (%s) / %lld;" : "const int64_t %s = %s / %lld;",
+                  name, extent, (long long)dim->scale);
+}
+
+typedef struct var_search {
+    const ir_var *var;
+    bool found;
+} var_search;
+
+static void search_read(void *context, ir_var *var)
+{
+    var_search *search = context;
+    search->found |= var == search->var;
+}
+
+static void search_stmt(void *context, ir_stmt *s)
+{
+    ir_visit_uses(s, search_read, context);
+}
+
+bool reads_var(const ir_function *f, const ir_var *var)
+{
+    var_search search = {var, false};
+    ir_visit_stmts(&f->body, search_stmt, &search);
+    return search.found;
+}
+
+static const char *tensor_param_name(const emitter *e, const ir_var *param)
+{
+    const var_info *info = &e->vars[param->id];
+    return info->param_name != NULL ? info->param_name : param->c_name;
+}
+
+/* Whether the C text of the body names the function's context. Everything but arithmetic on tiles
+ * and scalars does. */
+static void find_context_use(void *context, ir_stmt *s)
+{
+    bool *used = context;
+    if (s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def)))
+        *used = true;
+}
+
+static bool emit_unused(emitter *e, bool has_tiles)
+{
+    const ir_function *f = e->f;
+    bool any = false;
+    bool context_used = has_tiles;
+    ir_visit_stmts(&f->body, find_context_use, &context_used);
+    if (!context_used) {
+        emit_line(e, "(void)%s;", e->context);
+        any = true;
+    }
+    for (int64_t i = 0; i < f->params.count; i++) {
+        const ir_var *param = f->params.items[i];
+        bool used = e->vars[param->id].reads > 0 || e->vars[param->id].param_name != NULL;
+        for (int64_t d = 0; d < f->dims.count; d++)
+            used |= f->params.items[f->dims.items[d].param] == param &&
+                    e->vars[f->dims.items[d].var->id].reads > 0;
+        if (!used) {
+            emit_line(e, "(void)%s;", param->c_name);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void emit_prologue(emitter *e)
+{
+    const ir_function *f = e->f;
+    bool tiles = emit_tiles(e);
+    bool any = tiles;
+    for (int64_t i = 0; i < f->params.count; i++) {
+        const ir_var *param = f->params.items[i];
+        if (e->vars[param->id].param_name == NULL)
+            continue;
+        emit_line(e, "pld_tensor %s = *%s;", param->c_name, e->vars[param->id].param_name);
+        any = true;
+    }
+    for (int64_t i = 0; i < f->dims.count; i++) {
+        const ir_dim *dim = &f->dims.items[i];
+        if (e->vars[dim->var->id].reads <= 0)
+            continue;
+        emit_dim(e, dim, tensor_param_name(e, f->params.items[dim->param]));
+        any = true;
+    }
+    if (e->turn != NULL) {
+        emit_line(e, "int64_t %s = 0; /* counts the dispatches without device= */", e->turn);
+        any = true;
+    }
+    any |= emit_unused(e, tiles);
+    if (any && f->body.count > 0)
+        emit_blank(e);
+}
+
+/* ---- declarations ---- */
+
+/* "const int32_t x" with the const as C wants it; `constant`: never assigned again. */
+static const char *declarator(emitter *e, const ir_var *var, bool constant)
+{
+    const char *name = var->c_name;
+    if (e->vars[var->id].storage == STORAGE_POINTER)
+        return arena_printf(e->a, "const pld_tensor *%s%s", constant ? "const " : "", name);
+    if (var->type.kind == IR_COMM)
+        return arena_printf(e->a, "const pld_comm *%s%s", constant ? "const " : "", name);
+    const char *type = var->type.kind == IR_BUFFER  ? "pld_buffer"
+                       : var->type.kind == IR_SCALAR ? c_scalar_type(var->type.dtype)
+                                                     : "pld_tensor";
+    return arena_printf(e->a, "%s%s %s", constant ? "const " : "", type, name);
+}
+
+static const char *zero_value(const emitter *e, const ir_var *var)
+{
+    if (e->vars[var->id].storage == STORAGE_POINTER || var->type.kind == IR_COMM)
+        return "NULL";
+    if (var->type.kind != IR_SCALAR)
+        return "{0}";
+    return ir_is_float(var->type.dtype) ? "0.0f" : var->type.dtype == PYPTO_BOOL ? "false" : "0";
+}
+
+static bool is_declared_before(const emitter *e, const ir_stmt *s)
+{
+    for (int64_t i = 0; i < e->f->vars.count; i++)
+        if (e->vars[i].declare_before == s)
+            return true;
+    return false;
+}
+
+static void emit_declarations_before(emitter *e, const ir_stmt *s)
+{
+    for (int64_t i = 0; i < e->f->vars.count; i++) {
+        const ir_var *var = e->f->vars.items[i];
+        if (e->vars[i].declare_before != s)
+            continue;
+        emit_place(e, &s->span);
+        if (e->vars[i].cleared)
+            emit_line(e, "%s = %s;", declarator(e, var, false), zero_value(e, var));
+        else
+            emit_line(e, "%s;", declarator(e, var, false));
+    }
+}
+
+/* What stands left of the value of an assignment: a declaration or the name. */
+static const char *assigned_text(emitter *e, const ir_stmt *s)
+{
+    const var_info *info = &e->vars[s->target->id];
+    if (info->defined_by == s)
+        return declarator(e, s->target, info->definitions == 1);
+    return s->target->c_name;
+}
+
+/* ---- simple statements ---- */
+
+/* `name = value;` or `value;`, as one line with its place. */
+static void emit_value(emitter *e, const ir_stmt *s, const char *value)
+{
+    emit_place(e, &s->span);
+    if (s->target == NULL)
+        emit_line(e, "%s;", value);
+    else if (e->vars[s->target->id].storage == STORAGE_NONE)
+        emit_line(e, "(void)%s;", value);
+    else
+        emit_line(e, "%s = %s;", assigned_text(e, s), value);
+}
+
+/* A handle as the value of an assignment to `target`. */
+static const char *alias_text(emitter *e, const ir_var *target, const ir_var *source)
+{
+    bool from_value = e->vars[source->id].storage == STORAGE_VALUE;
+    if (e->vars[target->id].storage == STORAGE_VALUE)
+        return from_value ? source->c_name : arena_printf(e->a, "*%s", source->c_name);
+    return source->c_name;
+}
+
+static void emit_assign(emitter *e, const ir_stmt *s)
+{
+    if (is_dropped(e, s))
+        return;
+    const ir_var *target = s->target;
+    if (s->value != NULL) {
+        emit_value(e, s, expr_as(e, s->value, target->type.dtype).text);
+    } else if (target->type.kind != IR_TILE) {
+        emit_value(e, s, alias_text(e, target, s->source));
+    } else if (target->scratch_offset != s->source->scratch_offset) {
+        emit_place(e, &s->span);
+        emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name,
+                  (long long)(ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype)));
+    }
+}
+
+static bool fits(const emitter *e, size_t length, size_t columns)
+{
+    return (size_t)e->depth * EMIT_INDENT + length <= columns;
+}
+
+static void emit_elementwise(emitter *e, const ir_stmt *s)
+{
+    const char *i = e->index;
+    const char *head = arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i,
+                                    (long long)ir_static_elems(&s->target->type), i);
+    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
+                                    op_element_text(e, s->op_def, s->operands, s->target));
+    emit_place(e, &s->span);
+    if (fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
+        emit_line(e, "%s %s", head, body);
+        return;
+    }
+    emit_line(e, "%s", head);
+    e->depth++;
+    emit_place(e, &s->span);
+    emit_line(e, "%s", body);
+    e->depth--;
+}
+
+static void emit_do(emitter *e, const ir_stmt *s)
+{
+    if (op_is_elementwise(s->op_def)) {
+        emit_elementwise(e, s);
+        return;
+    }
+    const char *value = op_text(e, s->op_def, s->operands, s->target);
+    bool through_operand = s->op_def->result_param >= 0;
+    if (s->target != NULL && s->target->type.kind != IR_TILE && !through_operand) {
+        emit_value(e, s, value);
+        return;
+    }
+    emit_place(e, &s->span);
+    emit_line(e, "%s;", value);
+    if (s->target == NULL || !through_operand)
+        return;
+    const ir_var *source = s->operands[s->op_def->result_param].var;
+    if (source != s->target && e->vars[s->target->id].storage != STORAGE_NONE)
+        emit_value(e, s, alias_text(e, s->target, source));
+}
+
+/* ---- calls ---- */
+
+static const char *argument_text(emitter *e, const ir_operand *operand, const ir_var *param)
+{
+    if (operand->kind == IR_OPERAND_VAR)
+        return arena_printf(e->a, "PLD_TENSOR(%s)", handle_text(e, operand->var));
+    if (ir_is_float(param->type.dtype))
+        return arena_printf(e->a, "PLD_FLOAT(%s)", expr_c(e, operand->expr).text);
+    return arena_printf(e->a, "PLD_INT(%s)", expr_int64(e, operand->expr));
+}
+
+static const char *join(emitter *e, const char *const *items, int64_t count)
+{
+    text out = {.a = e->a};
+    text_add(&out, "");
+    for (int64_t i = 0; i < count; i++)
+        text_printf(&out, "%s%s", i > 0 ? ", " : "", items[i]);
+    return out.bytes;
+}
+
+static const char *device_text(emitter *e, const ir_stmt *s)
+{
+    if (s->device != NULL)
+        return expr_int64(e, s->device);
+    return arena_printf(e->a, "%s++ %% pld_world_size(host)", e->turn);
+}
+
+/* A call that about fits a line holds its arguments; a longer one has them in an array before it, because the call
+ * itself must stay on one line. */
+static void emit_call(emitter *e, const ir_stmt *s)
+{
+    const ir_function *callee = s->callee;
+    const char **args = arena_array(e->a, const char *, s->operand_count + 1);
+    for (int32_t i = 0; i < s->operand_count; i++)
+        args[i] = argument_text(e, &s->operands[i], callee->params.items[i]);
+
+    const char *head =
+        e->f->plane == PLD_PLANE_HOST
+            ? arena_printf(e->a, "pld_dispatch(host, %s, &%s_function, ", device_text(e, s), callee->c_name)
+            : arena_printf(e->a, "pld_submit(core, &%s_function, ", callee->c_name);
+    const char *list = s->operand_count == 0
+                           ? "NULL"
+                           : arena_printf(e->a, "PLD_ARGS(%s)", join(e, args, s->operand_count));
+    const char *line = arena_printf(e->a, "%s%s, %d);", head, list, s->operand_count);
+    if (fits(e, strlen(line), EMIT_CALL_COLUMNS) || s->operand_count == 0) {
+        emit_place(e, &s->span);
+        emit_line(e, "%s", line);
+        return;
+    }
+    const char *name = emit_free_name(e, arena_printf(e->a, "%s_args", callee->c_name));
+    emit_place(e, &s->span);
+    emit_line(e, "{");
+    e->depth++;
+    emit_list(e, arena_printf(e->a, "const pld_arg %s[] = {", name), args, s->operand_count, "};");
+    emit_place(e, &s->span);
+    emit_line(e, "%s%s, %d);", head, name, s->operand_count);
+    e->depth--;
+    emit_line(e, "}");
+}
+
+/* ---- control flow ---- */
+
+static void find_assignment(void *context, ir_stmt *s)
+{
+    var_search *search = context;
+    search->found |= s->target == search->var;
+}
+
+/* Whether a bound may be written into the loop's condition as it is. */
+static bool stays_the_same(const ir_stmt *loop, const ir_expr *bound)
+{
+    while (bound->kind == IR_CONVERT)
+        bound = bound->a;
+    if (bound->kind == IR_INT)
+        return true;
+    if (bound->kind != IR_VAR)
+        return false;
+    var_search search = {bound->var, false};
+    ir_visit_stmts(&loop->body, find_assignment, &search);
+    return !search.found;
+}
+
+/* The declarations of the for statement besides the variable itself, and the text of bound or step. */
+static const char *held_text(emitter *e, const ir_stmt *s, const ir_expr *bound, const char *suffix,
+                             text *held)
+{
+    pypto_dtype dtype = s->target->type.dtype;
+    const char *value = expr_as(e, bound, dtype).text;
+    if (stays_the_same(s, bound))
+        return value;
+    const char *name = emit_free_name(e, arena_printf(e->a, "%s_%s", s->target->c_name, suffix));
+    text_printf(held, ", %s = %s", name, value);
+    return name;
+}
+
+static const char *condition_text(emitter *e, const ir_stmt *s, const char *stop, const char *step)
+{
+    const char *name = s->target->c_name;
+    int64_t value;
+    if (!ir_is_const_int(s->step, &value))
+        return arena_printf(e->a, "%s > 0 ? %s < %s : %s > %s", step, name, stop, name, stop);
+    return arena_printf(e->a, value > 0 ? "%s < %s" : "%s > %s", name, stop);
+}
+
+static const char *advance_text(emitter *e, const ir_stmt *s, const char *step)
+{
+    const char *name = s->target->c_name;
+    int64_t value;
+    if (!ir_is_const_int(s->step, &value))
+        return arena_printf(e->a, "%s += %s", name, step);
+    if (value == 1 || value == -1)
+        return arena_printf(e->a, value == 1 ? "++%s" : "--%s", name);
+    return value > 0 ? arena_printf(e->a, "%s += %s", name, step)
+                     : arena_printf(e->a, "%s -= %s", name, step + 1); /* without its sign */
+}
+
+static void emit_for(emitter *e, const ir_stmt *s)
+{
+    text held = {.a = e->a};
+    text_add(&held, "");
+    const char *stop = held_text(e, s, s->stop, "end", &held);
+    const char *step = held_text(e, s, s->step, "step", &held);
+    const char *start = expr_as(e, s->start, s->target->type.dtype).text;
+    int64_t constant_step;
+    emit_place(e, &s->span);
+    if (!ir_is_const_int(s->step, &constant_step)) {
+        emit_line(e, "if (%s == 0)", expr_text(e, s->step, PRECEDENCE_LESS));
+        emit_place(e, &s->span);
+        emit_line(e, "    %s(%s, \"the step of pl.range is 0\");",
+                  e->f->plane == PLD_PLANE_HOST ? "pld_host_fail" : "pld_fail", e->context);
+        emit_place(e, &s->span);
+    }
+    emit_line(e, "for (%s %s = %s%s; %s; %s) {", c_scalar_type(s->target->type.dtype),
+              s->target->c_name, start, held.bytes, condition_text(e, s, stop, step),
+              advance_text(e, s, step));
+    e->depth++;
+    emit_block(e, &s->body);
+    e->depth--;
+    emit_line(e, "}");
+}
+
+static const ir_stmt *else_if(const emitter *e, const ir_stmt *s)
+{
+    bool chains = s->orelse.count == 1 && s->orelse.items[0]->kind == IR_IF &&
+                  !is_declared_before(e, s->orelse.items[0]);
+    return chains ? s->orelse.items[0] : NULL;
+}
+
+static void emit_if(emitter *e, const ir_stmt *s)
+{
+    const char *head = "";
+    for (;;) {
+        emit_place(e, &s->span);
+        emit_line(e, "%sif (%s) {", head, expr_c(e, s->value).text);
+        e->depth++;
+        emit_block(e, &s->body);
+        e->depth--;
+        const ir_stmt *next = else_if(e, s);
+        if (next == NULL)
+            break;
+        s = next;
+        head = "} else ";
+    }
+    if (s->orelse.count > 0) {
+        emit_line(e, "} else {");
+        e->depth++;
+        emit_block(e, &s->orelse);
+        e->depth--;
+    }
+    emit_line(e, "}");
+}
+
+static void emit_stmt(emitter *e, const ir_stmt *s)
+{
+    emit_declarations_before(e, s);
+    switch (s->kind) {
+    case IR_ASSIGN: emit_assign(e, s); break;
+    case IR_DO: emit_do(e, s); break;
+    case IR_CALL: emit_call(e, s); break;
+    case IR_FOR: emit_for(e, s); break;
+    case IR_IF: emit_if(e, s); break;
+    case IR_RETURN:
+        emit_place(e, &s->span);
+        emit_line(e, "return;");
+        break;
+    }
+}
+
+static void emit_block(emitter *e, const ir_block *block)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        if (block == &e->f->body && i + 1 == block->count && block->items[i]->kind == IR_RETURN)
+            break; /* C returns at the end by itself */
+        emit_stmt(e, block->items[i]);
+        if (block->items[i]->kind == IR_RETURN)
+            break; /* what follows is never reached */
+    }
+}
+
+static void find_turn(void *context, ir_stmt *s)
+{
+    bool *found = context;
+    *found |= s->kind == IR_CALL && s->device == NULL;
+}
+
+void emit_function(emitter *e, const ir_function *f)
+{
+    static const char *const kinds[] = {"host function", "per-device wrapper", "in-core kernel"};
+    e->f = f;
+    e->context = f->plane == PLD_PLANE_HOST ? "host" : "core";
+    e->index = emit_free_name(e, "i");
+    bool turn = false;
+    if (f->plane == PLD_PLANE_HOST)
+        ir_visit_stmts(&f->body, find_turn, &turn);
+    e->turn = turn ? emit_free_name(e, "turn") : NULL;
+    plan_vars(e);
+
+    emit_line(e, "/* %s: %s, %s:%d */", emit_comment_text(e, f->name), kinds[f->plane],
+              emit_comment_text(e, emit_base_name(f->span.file != NULL ? f->span.file : "?")),
+              f->span.line);
+    emit_place(e, &f->span);
+    emit_signature(e);
+    emit_line(e, "{");
+    e->depth++;
+    emit_prologue(e);
+    emit_block(e, &f->body);
+    e->depth--;
+    emit_line(e, "}");
+}

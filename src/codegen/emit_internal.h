@@ -1,0 +1,151 @@
+/* What the files of the emitter share: its state, the writing of lines, expressions as C text.
+ *
+ *   emit.c           a program: head comment, functions, glue, table
+ *   emit_function.c  one function's signature and statements
+ *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
+ *   emit_expr.c      scalar expressions and operands
+ *   emit_table.c     entries, parameter tables, pld_function and pld_program
+ *   emit_lines.c     indentation, #line, wrapped lists */
+#ifndef CODEGEN_EMIT_INTERNAL_H
+#define CODEGEN_EMIT_INTERNAL_H
+
+#include "base/text.h"
+#include "ir/ir.h"
+#include "ops/ops.h"
+
+/* How a variable appears in C. */
+typedef enum storage {
+    STORAGE_NONE,    /* not at all: nobody reads it */
+    STORAGE_PLAIN,   /* a scalar, pld_buffer or const pld_comm *: assigned by = */
+    STORAGE_TILE,    /* a pointer into scratch memory */
+    STORAGE_POINTER, /* const pld_tensor *x: a parameter, or an alias of one */
+    STORAGE_VALUE    /* pld_tensor x: a view made here; operands are &x */
+} storage;
+
+typedef struct var_info {
+    storage storage;
+    int32_t reads;
+    int32_t definitions;
+    const ir_stmt *defined_by;     /* the statement whose assignment is also the declaration, or NULL */
+    const ir_stmt *declare_before; /* else: the statement in front of which it is declared, or NULL */
+    bool cleared;                  /* declared with a zero value: no path analysis says it is set */
+    const char *param_name;        /* a parameter of STORAGE_VALUE: what the C parameter is called */
+} var_info;
+
+typedef struct emitter {
+    arena *a;
+    text *out;
+    const ir_program *p;
+    /* The function being emitted. */
+    const ir_function *f;
+    var_info *vars;      /* by variable id */
+    const char *context; /* "core" or "host" */
+    const char *index;   /* a free name for the loops over elements */
+    const char *turn;    /* a free name for the counter of dispatches without device=, or NULL */
+    /* Writing. */
+    int depth;
+    int64_t c_line;      /* of the line being written, from 1 */
+    const char *at_file; /* what the C compiler takes that line for */
+    int64_t at_line;
+} emitter;
+
+/* ---- emit_lines.c ---- */
+
+#define EMIT_INDENT 4
+#define EMIT_COLUMNS 100
+#define EMIT_CALL_COLUMNS 140 /* of a line that may not be broken: it notes __LINE__ */
+
+/* One line, indented; `format` without newline. */
+void emit_line(emitter *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void emit_blank(emitter *e);
+/* A #line directive, if the compiler would otherwise take the next line for another one. */
+void emit_place(emitter *e, const pypto_span *span);
+/* The same for parts that belong to no script. */
+void emit_own_place(emitter *e);
+/* `head` items `tail`, items separated by ", ", on one line where it fits, else filled lines aligned
+ * behind the head. */
+void emit_list(emitter *e, const char *head, const char *const *items, int64_t count,
+               const char *tail);
+/* Text that is safe inside a comment. */
+const char *emit_comment_text(emitter *e, const char *string);
+const char *emit_base_name(const char *path);
+/* `wish`, or with a number behind it, so that it is free in the function at hand. */
+const char *emit_free_name(emitter *e, const char *wish);
+
+/* ---- emit_expr.c ---- */
+
+/* The type that C computes a text in. */
+typedef enum c_class { C_INT, C_UINT, C_LONG, C_ULONG, C_FLOAT } c_class;
+
+/* A scalar expression as C text. */
+typedef struct c_expr {
+    const char *text;
+    int precedence; /* of its outermost operator: PRECEDENCE_... */
+    c_class class;
+} c_expr;
+
+enum {
+    PRECEDENCE_LIST = 1, /* lowest: may stand between commas */
+    PRECEDENCE_TERNARY = 3,
+    PRECEDENCE_OR,
+    PRECEDENCE_AND,
+    PRECEDENCE_BITOR,
+    PRECEDENCE_BITXOR,
+    PRECEDENCE_BITAND,
+    PRECEDENCE_EQUAL,
+    PRECEDENCE_LESS,
+    PRECEDENCE_SHIFT,
+    PRECEDENCE_SUM,
+    PRECEDENCE_PRODUCT,
+    PRECEDENCE_UNARY,
+    PRECEDENCE_PRIMARY
+};
+
+c_expr expr_c(emitter *e, const ir_expr *expr);
+/* In parentheses if its operator binds less tightly. */
+const char *expr_text(emitter *e, const ir_expr *expr, int precedence);
+/* Converted to a dtype, as a value that may be assigned to its C type without a warning. */
+c_expr expr_as(emitter *e, const ir_expr *expr, pypto_dtype dtype);
+/* For an int64_t parameter or array element. */
+const char *expr_int64(emitter *e, const ir_expr *expr);
+const char *expr_parenthesised(emitter *e, c_expr c, int precedence);
+/* A text of C type `from`, converted. */
+c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to);
+
+/* "float", "int32_t": of a scalar variable and of a tile's element. 16-bit floats are held as rounded
+ * floats in scalars, as bits in tiles. */
+const char *c_scalar_type(pypto_dtype dtype);
+const char *c_element_type(pypto_dtype dtype);
+/* "PYPTO_FP32" */
+const char *c_dtype_name(pypto_dtype dtype);
+
+/* A handle or tile as operand: "x" or "&x". */
+const char *handle_text(emitter *e, const ir_var *var);
+/* An operation's C text with its operands filled in. `target` may be NULL. */
+const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
+/* The same for one element of an elementwise operation: converted to the element type of `target`. */
+const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
+                            const ir_var *target);
+
+/* ---- emit_vars.c ---- */
+
+/* Fills e->vars for e->f. */
+void plan_vars(emitter *e);
+/* Whether a statement is not emitted, because nobody reads what it assigns and it has no effect. */
+bool is_dropped(const emitter *e, const ir_stmt *s);
+
+/* ---- emit_function.c ---- */
+
+/* The C function with the user's name and natural parameters. */
+void emit_function(emitter *e, const ir_function *f);
+/* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */
+void emit_dim(emitter *e, const ir_dim *dim, const char *tensor);
+bool reads_var(const ir_function *f, const ir_var *var);
+
+/* ---- emit_table.c ---- */
+
+/* Its entry, parameters and pld_function. */
+void emit_table(emitter *e, const ir_function *f);
+void emit_program_table(emitter *e);
+
+#endif

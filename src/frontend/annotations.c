@@ -1,0 +1,369 @@
+/* Annotation syntax to types: parameters, results and annotated assignments.
+ *
+ *   pl.Tensor[[d0, d1], dtype]    pld.DistributedTensor[[...], dtype]    pl.Tile[[...], dtype]
+ *   pl.Tensor    pld.DistributedTensor      shape and dtype from the argument
+ *   pl.Out[...]  pl.InOut[...]              around a tensor
+ *   pl.Scalar[dtype]    pl.INT32            a scalar
+ *   tuple[A, B]    None                     results only
+ *
+ * A dimension is a number, a constant of the script, a pl.dynamic symbol, a scalar parameter written
+ * before it, or arithmetic over those. Names mean here what they mean outside the function, because
+ * Python evaluates annotations there. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+#include <string.h>
+
+static dsl_annotation failed(void)
+{
+    return (dsl_annotation){.form = ANNOTATION_FAILED};
+}
+
+static dsl_annotation bad(lowering *fl, pypto_span span, const char *hint, const char *message)
+{
+    report(fl->fe, DIAG_BAD_ANNOTATION, span, hint, "%s", message);
+    return failed();
+}
+
+/* ---- heads ---- */
+
+/* The canonical dotted name that an expression spells, or NULL; reports nothing. */
+static const char *dotted(frontend *fe, int32_t function, const syntax_expr *e)
+{
+    if (e->kind == SYNTAX_NAME) {
+        const name_value *v = resolve_name(fe, function, e->text);
+        if (v->kind == NAME_PATH)
+            return v->text;
+        /* Python's own: tuple[A, B]. */
+        return v->kind == NAME_OTHER && strcmp(e->text, "tuple") == 0 ? "tuple" : NULL;
+    }
+    if (e->kind != SYNTAX_ATTRIBUTE)
+        return NULL;
+    const char *base = dotted(fe, function, e->a);
+    if (base == NULL)
+        return NULL;
+    dsl_value v = path_value(fe->a, arena_printf(fe->a, "%s.%s", base, e->text), e->span);
+    if (v.kind == VALUE_DTYPE)
+        return arena_printf(fe->a, "pl.%s", dtype_spelling(v.dtype));
+    return v.kind == VALUE_PATH ? v.text : NULL;
+}
+
+static bool is_direction(const char *path)
+{
+    return strcmp(path, "pl.Out") == 0 || strcmp(path, "pl.InOut") == 0;
+}
+
+/* IR_NONE when the path is no type that takes a shape. */
+static ir_kind shaped_kind(const char *path)
+{
+    if (strcmp(path, "pl.Tensor") == 0)
+        return IR_TENSOR;
+    if (strcmp(path, "pld.DistributedTensor") == 0)
+        return IR_WINDOW;
+    return strcmp(path, "pl.Tile") == 0 ? IR_TILE : IR_NONE;
+}
+
+bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
+{
+    if (e == NULL)
+        return false;
+    if (e->kind == SYNTAX_SUBSCRIPT && e->items.count == 1) {
+        const char *head = dotted(fe, function, e->a);
+        return head != NULL && is_direction(head) &&
+               annotation_is_bare(fe, function, e->items.items[0]);
+    }
+    const char *path = dotted(fe, function, e);
+    return path != NULL && (shaped_kind(path) == IR_TENSOR || shaped_kind(path) == IR_WINDOW);
+}
+
+/* ---- dimensions ---- */
+
+static dsl_value dim_value(lowering *fl, const syntax_expr *e);
+
+static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *name, pypto_span span)
+{
+    if (v->kind == NAME_INT)
+        return literal_int(fl->a, v->integer, span);
+    if (v->kind == NAME_DYNAMIC) {
+        const ir_expr *symbol = symbol_expr(fl, v->text, span);
+        return symbol == NULL ? poison() : scalar_value(symbol, span);
+    }
+    const ir_expr *param = v->kind == NAME_UNDEFINED ? scalar_param(fl, name) : NULL;
+    if (param != NULL)
+        return scalar_value(param, span);
+    if (v->kind == NAME_UNDEFINED)
+        return report(fl->fe, DIAG_BAD_ANNOTATION, span,
+                      arena_printf(fl->a, "define it before the function: %s = pl.dynamic(\"%s\")",
+                                   name, name),
+                      "Unknown shape variable '%s'", name);
+    return report(fl->fe, DIAG_BAD_ANNOTATION, span, NULL,
+                  "shape variable '%s' must be int or pl.dynamic", name);
+}
+
+/* pl.dynamic("X"), written in place. */
+static dsl_value dim_call(lowering *fl, const syntax_expr *e)
+{
+    const char *path = dotted(fl->fe, fl->function, e->a);
+    bool is_dynamic = path != NULL && strcmp(path, "pl.dynamic") == 0;
+    if (is_dynamic && e->items.count == 1 && e->items.items[0]->kind == SYNTAX_STRING) {
+        const ir_expr *symbol = symbol_expr(fl, e->items.items[0]->text, e->span);
+        return symbol == NULL ? poison() : scalar_value(symbol, e->span);
+    }
+    return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
+                  is_dynamic ? "write pl.dynamic(\"NAME\")" : NULL,
+                  "Cannot resolve expression in a shape");
+}
+
+static dsl_value dim_value(lowering *fl, const syntax_expr *e)
+{
+    switch (e->kind) {
+    case SYNTAX_INT:
+        if (e->overflow)
+            return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL, "the number does not fit 64 bits");
+        return literal_int(fl->a, e->integer, e->span);
+    case SYNTAX_NAME:
+        return dim_of_meaning(fl, resolve_name(fl->fe, fl->function, e->text), e->text, e->span);
+    case SYNTAX_CALL: return dim_call(fl, e);
+    case SYNTAX_BINARY: {
+        dsl_value x = dim_value(fl, e->a);
+        dsl_value y = dim_value(fl, e->b);
+        if (x.kind == VALUE_POISON || y.kind == VALUE_POISON)
+            return poison();
+        return scalar_binary(fl, e->text, x, y, e->span);
+    }
+    case SYNTAX_UNARY: {
+        dsl_value x = dim_value(fl, e->a);
+        return x.kind == VALUE_POISON ? x : scalar_unary(fl, e->text, x, e->span);
+    }
+    default:
+        return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
+                      "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
+                      "Cannot resolve expression in a shape");
+    }
+}
+
+static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
+{
+    int64_t extent = 0;
+    if (v->kind == VALUE_POISON)
+        return false;
+    if (!ir_is_integer(v->expr->dtype))
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "shape element %d must be int, not %s",
+               type->ndim, pypto_dtype_name(v->expr->dtype));
+    else if (ir_is_const_int(v->expr, &extent) && extent <= 0)
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL,
+               "dimension %d is %lld: all dimensions must be positive", type->ndim,
+               (long long)extent);
+    else if (type->kind == IR_TILE && v->expr->kind != IR_INT)
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL,
+               "dimension %d of a Tile must be a constant", type->ndim);
+    else if (type->ndim == PYPTO_MAX_DIMS)
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "more than %d dimensions", PYPTO_MAX_DIMS);
+    else {
+        type->shape[type->ndim++] = ir_convert(fl->a, v->expr, PYPTO_INDEX, v->span);
+        return true;
+    }
+    return false;
+}
+
+/* A whole shape may be a constant of the script: SHAPE = [1, 256]. */
+static bool read_named_shape(lowering *fl, const syntax_expr *e, ir_type *type)
+{
+    const name_value *v = resolve_name(fl->fe, fl->function, e->text);
+    if (v->kind != NAME_LIST) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "write the shape in brackets: [1, 256]",
+               "shape '%s' must be a list or tuple", e->text);
+        return false;
+    }
+    bool ok = true;
+    for (int32_t i = 0; i < v->count; i++) {
+        if (v->items[i].kind != NAME_INT && v->items[i].kind != NAME_DYNAMIC) {
+            report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
+                   "shape '%s': element %d must be int or pl.dynamic", e->text, i);
+            return false;
+        }
+        dsl_value dim = dim_of_meaning(fl, &v->items[i], e->text, e->span);
+        ok = add_dim(fl, type, &dim) && ok;
+    }
+    return ok;
+}
+
+static bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
+{
+    bool ok = true;
+    if (e->kind == SYNTAX_NAME) {
+        ok = read_named_shape(fl, e, type);
+    } else if (e->kind == SYNTAX_LIST || e->kind == SYNTAX_TUPLE) {
+        for (int64_t i = 0; i < e->items.count; i++) {
+            dsl_value dim = dim_value(fl, e->items.items[i]);
+            ok = add_dim(fl, type, &dim) && ok;
+        }
+    } else {
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "write the shape in brackets: [1, 256]",
+               "the shape must be a list or tuple");
+        return false;
+    }
+    if (ok && type->ndim == 0) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL, "the shape must not be empty");
+        return false;
+    }
+    return ok;
+}
+
+/* ---- element types ---- */
+
+static const char *nearest_dtype(arena *a, const char *path)
+{
+    const char *all[PYPTO_DTYPE_COUNT];
+    for (int32_t i = 0; i < PYPTO_DTYPE_COUNT; i++)
+        all[i] = arena_printf(a, "pl.%s", dtype_spelling((pypto_dtype)i));
+    const char *near = nearest_word(path, all, PYPTO_DTYPE_COUNT);
+    return near == NULL ? "pl.FP32, pl.INT32, ..." : arena_printf(a, "did you mean %s?", near);
+}
+
+static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
+{
+    const char *path = dotted(fl->fe, fl->function, e);
+    if (path == NULL) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "pl.FP32, pl.INT32, ...",
+               "the element type must be a DataType");
+        return false;
+    }
+    dsl_value v = path_value(fl->a, path, e->span);
+    if (v.kind != VALUE_DTYPE) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, nearest_dtype(fl->a, path),
+               "Unknown dtype '%s'", path);
+        return false;
+    }
+    *dtype = v.dtype;
+    return true;
+}
+
+/* ---- whole annotations ---- */
+
+/* `args` are the items of Head[...] or Head(...). */
+static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_expr *e)
+{
+    dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
+    result.type.kind = shaped_kind(path);
+    if (e->items.count < 2)
+        return bad(fl, e->span, arena_printf(fl->a, "write %s[[1, 256], pl.FP32]", path),
+                   arena_printf(fl->a, "%s needs a shape and an element type", path));
+    for (int64_t i = 2; i < e->items.count; i++) {
+        const syntax_expr *extra = e->items.items[i];
+        const char *written = dotted(fl->fe, fl->function, extra);
+        if (extra->kind != SYNTAX_STRING)
+            return bad(fl, extra->span, "leave it out: tensors are row-major",
+                       arena_printf(fl->a, "%s[..., %s] is not supported", path,
+                                    written == NULL ? "..." : written));
+    }
+    bool shape_ok = read_shape(fl, e->items.items[0], &result.type);
+    bool dtype_ok = read_dtype(fl, e->items.items[1], &result.type.dtype);
+    return shape_ok && dtype_ok ? result : failed();
+}
+
+static dsl_annotation read_direction(lowering *fl, const char *path, const syntax_expr *e)
+{
+    if (e->items.count != 1)
+        return bad(fl, e->span, NULL, arena_printf(fl->a, "%s takes one type", path));
+    dsl_annotation inner = read_annotation(fl, e->items.items[0]);
+    bool is_out = strcmp(path, "pl.Out") == 0;
+    if (inner.form == ANNOTATION_FAILED)
+        return inner;
+    if (inner.form == ANNOTATION_TYPE && inner.type.kind == IR_SCALAR)
+        return bad(fl, e->span, "scalars are passed by value",
+                   arena_printf(fl->a, "Scalar parameters cannot have %s direction", path + 3));
+    bool memory = inner.type.kind == IR_TENSOR || inner.type.kind == IR_WINDOW;
+    if ((inner.form != ANNOTATION_TYPE && inner.form != ANNOTATION_BARE) || !memory)
+        return bad(fl, e->span, NULL,
+                   arena_printf(fl->a, "%s takes a pl.Tensor or a pld.DistributedTensor", path));
+    if (inner.direction != PLD_IN)
+        return bad(fl, e->span, NULL, "pl.Out and pl.InOut do not nest");
+    inner.direction = is_out ? PLD_OUT : PLD_INOUT;
+    inner.span = e->span;
+    return inner;
+}
+
+static dsl_annotation read_tuple(lowering *fl, const syntax_expr *e)
+{
+    dsl_annotation *items = arena_array(fl->a, dsl_annotation, e->items.count);
+    for (int64_t i = 0; i < e->items.count; i++) {
+        items[i] = read_annotation(fl, e->items.items[i]);
+        if (items[i].form == ANNOTATION_FAILED)
+            return failed();
+        if (items[i].form == ANNOTATION_TUPLE)
+            return bad(fl, items[i].span, NULL, "Nested tuple types are not supported");
+    }
+    return (dsl_annotation){.form = ANNOTATION_TUPLE,
+                            .items = items,
+                            .count = (int32_t)e->items.count,
+                            .span = e->span};
+}
+
+static dsl_annotation read_subscript(lowering *fl, const char *path, const syntax_expr *e)
+{
+    if (shaped_kind(path) != IR_NONE)
+        return read_shaped(fl, path, e);
+    if (is_direction(path))
+        return read_direction(fl, path, e);
+    if (strcmp(path, "tuple") == 0 || strcmp(path, "pl.Tuple") == 0)
+        return read_tuple(fl, e);
+    if (strcmp(path, "pl.Scalar") == 0 && e->items.count == 1) {
+        dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
+        result.type.kind = IR_SCALAR;
+        return read_dtype(fl, e->items.items[0], &result.type.dtype) ? result : failed();
+    }
+    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+                            "pl.Scalar[dtype]",
+               arena_printf(fl->a, "'%s[...]' is not a type of the DSL", path));
+}
+
+static dsl_annotation read_path(lowering *fl, const char *path, const syntax_expr *e)
+{
+    dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
+    dsl_value v = path_value(fl->a, path, e->span);
+    if (v.kind == VALUE_DTYPE) {
+        result.type = ir_scalar_type(v.dtype);
+        return result;
+    }
+    result.type.kind = shaped_kind(path);
+    if (result.type.kind == IR_TENSOR || result.type.kind == IR_WINDOW) {
+        result.form = ANNOTATION_BARE;
+        return result;
+    }
+    if (strcmp(path, "pl.Ptr") == 0) {
+        result.type.kind = IR_BUFFER;
+        return result;
+    }
+    if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
+        return bad(fl, e->span, NULL,
+                   arena_printf(fl->a, "Incomplete type annotation '%s': it needs [...]", path));
+    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+                            "pl.Scalar[dtype]",
+               arena_printf(fl->a, "'%s' is not a type of the DSL", path));
+}
+
+dsl_annotation read_annotation(lowering *fl, const syntax_expr *e)
+{
+    if (e->kind == SYNTAX_NONE)
+        return (dsl_annotation){.form = ANNOTATION_NONE, .span = e->span};
+    bool applied = e->kind == SYNTAX_SUBSCRIPT || e->kind == SYNTAX_CALL;
+    const syntax_expr *head = applied ? e->a : e;
+    const char *path = dotted(fl->fe, fl->function, head);
+    if (path != NULL && e->kind == SYNTAX_SUBSCRIPT)
+        return read_subscript(fl, path, e);
+    if (path != NULL && e->kind == SYNTAX_CALL && shaped_kind(path) != IR_NONE)
+        return read_shaped(fl, path, e);
+    if (path != NULL && !applied)
+        return read_path(fl, path, e);
+    if (path == NULL && head->kind == SYNTAX_NAME &&
+        resolve_name(fl->fe, fl->function, head->text)->kind == NAME_UNDEFINED) {
+        report(fl->fe, DIAG_UNDEFINED_NAME, head->span, "import pypto.language as pl",
+               "Undefined variable '%s'", head->text);
+        return failed();
+    }
+    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+                            "pl.Scalar[dtype]",
+               "the annotation is not a type of the DSL");
+}

@@ -1,0 +1,372 @@
+/* Calls between DSL functions: a host function dispatches per-device wrappers (device=r), a wrapper
+ * calls in-core kernels. Nothing else may call.
+ *
+ * A call binds its arguments to the callee's parameters, specialises the callee (which lowers it the
+ * first time), compares types and becomes one IR_CALL. Its value is what the callee returns: always
+ * storage of some of its parameters, so always some of the arguments.
+ *
+ * Tensors must agree in element type, rank and extents. Windows need not: the callee's declaration is
+ * the shape in which it sees the window's bytes. */
+#include "frontend/lower.h"
+
+#include <string.h>
+
+typedef struct call_site {
+    const frontend_source *callee;
+    const syntax_expr *syntax;
+    const char *name;
+    int32_t count;             /* parameters */
+    const syntax_expr **given; /* per parameter */
+    dsl_value *values;         /* per parameter */
+    const syntax_keyword *device_keyword;
+    const ir_expr *device;
+    bool ok;
+} call_site;
+
+/* ---- may it be called here? ---- */
+
+static bool check_planes(lowering *fl, const call_site *site)
+{
+    pld_plane from = fl->ir->plane;
+    pld_plane to = site->callee->plane;
+    pypto_span span = site->syntax->span;
+    if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
+        (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE))
+        return true;
+    if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE)
+        report(fl->fe, DIAG_HOST_DISPATCHES_KERNEL, span,
+               arena_printf(fl->a,
+                            "write a @pl.jit wrapper with the same parameters whose body is "
+                            "`return %s(...)`, and dispatch the wrapper with device=",
+                            site->name),
+               "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
+               "only",
+               site->name);
+    else if (to == PLD_PLANE_HOST)
+        report(fl->fe, DIAG_BAD_CALL, span, "a host function is called from Python only",
+               "host function '%s' cannot be called from a DSL function", site->name);
+    else if (from == PLD_PLANE_CHIP)
+        report(fl->fe, DIAG_BAD_CALL, span,
+               "call the in-core functions of that wrapper, or dispatch both from the host",
+               "a @pl.jit wrapper cannot call another one, '%s'", site->name);
+    else
+        report(fl->fe, DIAG_BAD_CALL, span, "call both from the @pl.jit wrapper",
+               "an in-core function cannot call another DSL function, '%s'", site->name);
+    return false;
+}
+
+/* ---- binding ---- */
+
+static int64_t param_index(const syntax_function *f, const char *name)
+{
+    for (int64_t i = 0; i < f->params.count; i++) {
+        if (strcmp(f->params.items[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static bool bind_keyword(lowering *fl, call_site *site, const syntax_keyword *keyword)
+{
+    const syntax_function *callee = site->callee->syntax;
+    const char *name = keyword->name;
+    int64_t index = name == NULL ? -1 : param_index(callee, name);
+    if (name == NULL) {
+        report(fl->fe, DIAG_BAD_CALL, keyword->span, NULL, "'%s' does not accept **kwargs",
+               site->name);
+    } else if (index >= 0 && site->given[index] != NULL) {
+        report(fl->fe, DIAG_BAD_CALL, keyword->span, NULL,
+               "%s() got multiple values for argument '%s'", site->name, name);
+    } else if (index >= 0) {
+        site->given[index] = keyword->value;
+        return true;
+    } else if (strcmp(name, "device") != 0) {
+        const char *names[PYPTO_MAX_RANKS];
+        int64_t count = 0;
+        for (int64_t i = 0; i < callee->params.count && i < PYPTO_MAX_RANKS; i++)
+            names[count++] = callee->params.items[i].name;
+        const char *near = nearest_word(name, names, count);
+        report(fl->fe, DIAG_BAD_CALL, keyword->span,
+               near == NULL ? NULL : arena_printf(fl->a, "did you mean '%s'?", near),
+               "'%s' does not accept keyword argument '%s'", site->name, name);
+    } else if (fl->ir->plane != PLD_PLANE_HOST) {
+        report(fl->fe, DIAG_BAD_DEVICE, keyword->span,
+               "leave it out: the wrapper runs on its device already",
+               "'device' is for dispatches of a host function; '%s' is called without it",
+               site->name);
+    } else {
+        site->device_keyword = keyword;
+        return true;
+    }
+    return false;
+}
+
+static bool bind_arguments(lowering *fl, call_site *site)
+{
+    const syntax_expr *syntax = site->syntax;
+    int64_t positional = syntax->items.count;
+    int64_t given = positional;
+    bool ok = true;
+    for (int64_t i = 0; i < positional; i++) {
+        const syntax_expr *item = syntax->items.items[i];
+        if (item->kind == SYNTAX_STARRED) {
+            report(fl->fe, DIAG_BAD_CALL, item->span, "write the arguments one by one",
+                   "'%s' does not accept *args", site->name);
+            return false;
+        }
+        if (i < site->count)
+            site->given[i] = item;
+    }
+    for (int64_t i = 0; i < syntax->keywords.count; i++) {
+        ok = bind_keyword(fl, site, &syntax->keywords.items[i]) && ok;
+        given += &syntax->keywords.items[i] == site->device_keyword ? 0 : 1;
+    }
+    if (!ok)
+        return false;
+    text missing = {.a = fl->a};
+    for (int32_t i = 0; i < site->count; i++) {
+        if (site->given[i] == NULL)
+            text_printf(&missing, "%s'%s'", missing.length == 0 ? "missing: " : ", ",
+                        site->callee->syntax->params.items[i].name);
+    }
+    if (positional <= site->count && missing.length == 0)
+        return true;
+    report(fl->fe, DIAG_BAD_CALL, syntax->span, missing.length > 0 ? missing.bytes : NULL,
+           "'%s' expects %d argument(s), got %lld", site->name, site->count, (long long)given);
+    return false;
+}
+
+static void eval_device(lowering *fl, call_site *site)
+{
+    if (site->device_keyword == NULL || site->device_keyword->value->kind == SYNTAX_NONE)
+        return;
+    dsl_value v;
+    int64_t device = 0;
+    if (!eval_integer(fl, site->device_keyword->value, "'device'", &v)) {
+        site->ok = false;
+    } else if (ir_is_const_int(v.expr, &device) && (device < 0 || device >= PYPTO_MAX_RANKS)) {
+        report(fl->fe, DIAG_BAD_DEVICE, v.span, "device= counts from 0 to len(device_ids) - 1",
+               "'device' %lld does not exist", (long long)device);
+        site->ok = false;
+    } else {
+        site->device = v.expr;
+    }
+}
+
+/* ---- one argument against its parameter ---- */
+
+static const char *type_text(arena *a, const ir_type *type)
+{
+    text out = {.a = a};
+    ir_print_type(&out, type);
+    return out.bytes;
+}
+
+static const char *expr_text(arena *a, const ir_expr *e)
+{
+    text out = {.a = a};
+    ir_print_expr(&out, e);
+    return out.bytes;
+}
+
+/* A rank's part of a host tensor is x[r]; who passes pl.slice(x, [1, ...], [r, ...]) or all of x has one
+ * leading dimension too many. */
+static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_type *declared)
+{
+    if (argument->type.ndim != declared->ndim + 1 || fl->ir->plane != PLD_PLANE_HOST)
+        return NULL;
+    const ir_stmt *s = find_definition(&fl->ir->body, argument);
+    if (s != NULL && s->op_def->id == OP_SLICE)
+        return arena_printf(fl->a,
+                            "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
+                            s->operands[0].var->name, expr_text(fl->a, s->operands[2].exprs[0]));
+    return s == NULL ? arena_printf(fl->a, "pass one rank's part: %s[r]", argument->name) : NULL;
+}
+
+static bool wrong_shape(lowering *fl, const call_site *site, const ir_var *param,
+                        const dsl_value *v, const char *problem)
+{
+    report(fl->fe, DIAG_SHAPE_MISMATCH, v->span, shape_hint(fl, v->var, &param->type),
+           "argument '%s' of '%s' has type %s, but %s is declared: %s", param->name, site->name,
+           type_text(fl->a, &v->var->type), type_text(fl->a, &param->type), problem);
+    return false;
+}
+
+static bool check_kind(lowering *fl, const call_site *site, const ir_var *param, const dsl_value *v)
+{
+    ir_kind have = v->kind == VALUE_VAR ? v->var->type.kind : IR_NONE;
+    /* As memory of this rank alone a window serves as a tensor too. */
+    if (have == param->type.kind || (have == IR_WINDOW && param->type.kind == IR_TENSOR))
+        return true;
+    const char *hint = NULL;
+    if (have == IR_TENSOR)
+        hint = "a plain tensor has no peers: make a window with pld.alloc_window_buffer and pld.window";
+    if (have == IR_BUFFER)
+        hint = "pass a view of the buffer: pld.window(buffer, shape, dtype=...)";
+    report(fl->fe, DIAG_BAD_CALL, v->span, hint, "argument '%s' of '%s' must be a %s, not %s",
+           param->name, site->name, ir_kind_name(param->type.kind), describe(fl->a, v));
+    return false;
+}
+
+/* A window parameter's own shape must fit into the buffer, as far as both are known. */
+static bool check_window(lowering *fl, const call_site *site, const ir_var *param,
+                         const dsl_value *v)
+{
+    bool is_static = ir_static_elems(&param->type) >= 0;
+    if (v->var->type.ndim != param->type.ndim && !is_static)
+        return wrong_shape(fl, site, param, v,
+                           "a dynamic dimension needs a window of the same rank");
+    const ir_stmt *allocation =
+        v->var->root == NULL ? NULL : find_definition(&fl->ir->body, v->var->root);
+    int64_t buffer = 0;
+    int64_t view = ir_static_elems(&param->type);
+    if (!is_static || allocation == NULL || allocation->op_def->id != OP_ALLOC_WINDOW ||
+        !ir_is_const_int(allocation->operands[0].expr, &buffer) ||
+        view <= buffer / pypto_dtype_bytes(param->type.dtype))
+        return true;
+    report(fl->fe, DIAG_WINDOW_TOO_LARGE, v->span,
+           "pld.alloc_window_buffer(size) takes bytes; make the buffer larger",
+           "parameter '%s' of '%s' is %s, which is larger than buffer '%s' of %lld bytes",
+           param->name, site->name, type_text(fl->a, &param->type), v->var->root->name,
+           (long long)buffer);
+    return false;
+}
+
+static bool check_memory(lowering *fl, const call_site *site, const instance *callee, int32_t index,
+                         dim_match *match)
+{
+    const ir_var *param = callee->ir->params.items[index];
+    const dsl_value *v = &site->values[index];
+    if (!check_kind(fl, site, param, v))
+        return false;
+    const ir_type *have = &v->var->type;
+    if (have->dtype != param->type.dtype) {
+        report(fl->fe, DIAG_DTYPE_MISMATCH, v->span, NULL,
+               "argument '%s' of '%s' has dtype %s, but %s is declared", param->name, site->name,
+               pypto_dtype_name(have->dtype), pypto_dtype_name(param->type.dtype));
+        return false;
+    }
+    if (param->type.kind == IR_WINDOW && !check_window(fl, site, param, v))
+        return false;
+    if (have->ndim != param->type.ndim)
+        return param->type.kind == IR_WINDOW ||
+               wrong_shape(fl, site, param, v,
+                           arena_printf(fl->a, "%d dimensions instead of %d", have->ndim,
+                                        param->type.ndim));
+    const char *problem = match_dims(fl->a, match, callee->ir, index, have);
+    return problem == NULL || wrong_shape(fl, site, param, v, problem);
+}
+
+static bool check_argument(lowering *fl, const call_site *site, const instance *callee,
+                           int32_t index, dim_match *match, ir_operand *operand)
+{
+    const ir_var *param = callee->ir->params.items[index];
+    const dsl_value *v = &site->values[index];
+    *operand = (ir_operand){.kind = IR_OPERAND_VAR, .var = v->var, .span = v->span};
+    if (param->type.kind != IR_SCALAR)
+        return check_memory(fl, site, callee, index, match);
+    if (v->kind != VALUE_SCALAR) {
+        report(fl->fe, DIAG_BAD_CALL, v->span, NULL, "argument '%s' of '%s' must be a scalar, not %s",
+               param->name, site->name, describe(fl->a, v));
+        return false;
+    }
+    const char *what = arena_printf(fl->a, "argument '%s' of '%s'", param->name, site->name);
+    dsl_value number = scalar_convert(fl, *v, param->type.dtype, what);
+    *operand = (ir_operand){.kind = IR_OPERAND_EXPR, .expr = number.expr, .span = v->span};
+    return number.kind != VALUE_POISON;
+}
+
+/* ---- the call ---- */
+
+static bool passes_window(const call_site *site)
+{
+    for (int32_t i = 0; i < site->count; i++) {
+        if (site->values[i].kind == VALUE_VAR && site->values[i].var->type.kind == IR_WINDOW)
+            return true;
+    }
+    return false;
+}
+
+static instance *specialise_callee(lowering *fl, const call_site *site, int32_t function)
+{
+    given_param *given = arena_array(fl->a, given_param, site->count);
+    for (int32_t i = 0; i < site->count; i++) {
+        if (value_type(&site->values[i], &given[i].type))
+            given[i].kind = GIVEN_TYPE;
+    }
+    instance *callee = specialise(fl->fe, function, given, site->count);
+    if (callee != NULL && callee->state == INSTANCE_RUNNING) {
+        report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
+               "'%s' calls itself, directly or through others", site->name);
+        return NULL;
+    }
+    return callee;
+}
+
+static dsl_value call_value(lowering *fl, const call_site *site, const instance *callee)
+{
+    const ir_function *f = callee->ir;
+    int32_t count = (int32_t)f->results.count;
+    dsl_value *items = arena_array(fl->a, dsl_value, count);
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t p = 0; p < site->count; p++) {
+            if (f->params.items[p] == f->results.items[i])
+                items[i] = site->values[p];
+        }
+        items[i].span = site->syntax->span;
+    }
+    if (count == 0)
+        return (dsl_value){.kind = VALUE_NONE, .span = site->syntax->span};
+    if (count == 1)
+        return items[0];
+    return (dsl_value){
+        .kind = VALUE_TUPLE, .items = items, .count = count, .span = site->syntax->span};
+}
+
+static void eval_arguments(lowering *fl, call_site *site)
+{
+    for (int32_t i = 0; i < site->count; i++) {
+        site->values[i] = eval(fl, site->given[i]);
+        site->ok = site->ok && site->values[i].kind != VALUE_POISON;
+    }
+    eval_device(fl, site);
+    bool no_device = site->device_keyword == NULL || site->device_keyword->value->kind == SYNTAX_NONE;
+    if (fl->ir->plane == PLD_PLANE_HOST && no_device && passes_window(site)) {
+        report(fl->fe, DIAG_BAD_DEVICE, site->syntax->span,
+               "write device=r, with r of `for r in pl.range(pld.world_size()):`",
+               "the dispatch of '%s' passes a window, so it needs 'device='", site->name);
+        site->ok = false;
+    }
+}
+
+dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
+{
+    call_site site = {.callee = source_of(fl->fe, function), .syntax = call, .ok = true};
+    if (site.callee == NULL)
+        return poison();
+    site.name = site.callee->syntax->name;
+    site.count = (int32_t)site.callee->syntax->params.count;
+    site.given = arena_array(fl->a, const syntax_expr *, site.count);
+    site.values = arena_array(fl->a, dsl_value, site.count);
+    if (!check_planes(fl, &site) || !bind_arguments(fl, &site))
+        return poison();
+    eval_arguments(fl, &site);
+    const instance *callee = specialise_callee(fl, &site, function);
+    if (callee == NULL || !callee->signature_ok)
+        return poison();
+
+    ir_operand *operands = arena_array(fl->a, ir_operand, site.count);
+    dim_match match = dim_match_make(fl->a, callee->ir);
+    for (int32_t i = 0; i < site.count; i++) {
+        if (site.values[i].kind != VALUE_POISON)
+            site.ok = check_argument(fl, &site, callee, i, &match, &operands[i]) && site.ok;
+    }
+    if (!site.ok || callee->state == INSTANCE_FAILED)
+        return poison();
+    ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_CALL, call->span);
+    s->callee = callee->ir;
+    s->operands = operands;
+    s->operand_count = site.count;
+    s->device = site.device;
+    return call_value(fl, &site, callee);
+}

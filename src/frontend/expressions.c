@@ -1,0 +1,269 @@
+/* Expressions: what each form of syntax evaluates to.
+ *
+ * Scalars become expression trees; operations and calls become statements, whose result is a variable
+ * that the expression then names. Evaluation goes in the order of writing, as Python's does.
+ *
+ * `target` travels down to the one operation that computes the value of an assignment, so that it can
+ * compute in the assigned variable's own place. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+#include <string.h>
+
+static dsl_value unsupported(lowering *fl, const syntax_expr *e, const char *hint, const char *what)
+{
+    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, hint,
+                  "Unsupported expression type: %s", what);
+}
+
+dsl_value eval(lowering *fl, const syntax_expr *e)
+{
+    return eval_into(fl, e, -1);
+}
+
+static dsl_value eval_name(lowering *fl, const syntax_expr *e)
+{
+    int64_t name = scope_find(fl, e->text);
+    return name >= 0 ? scope_read(fl, name, e->span) : outer_name(fl, e->text, e->span);
+}
+
+/* Attributes exist on pypto's own objects only; those of element types are called, see eval_call. */
+static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
+{
+    dsl_value base = eval(fl, e->a);
+    if (base.kind == VALUE_POISON)
+        return base;
+    if (base.kind == VALUE_PATH)
+        return path_value(fl->a, arena_printf(fl->a, "%s.%s", base.text, e->text), e->span);
+    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, NULL,
+                  "Standalone attribute access not supported: '.%s' of %s", e->text,
+                  describe(fl->a, &base));
+}
+
+/* ---- calls ---- */
+
+static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span span)
+{
+    const char *near = op_nearest(path);
+    bool distributed = strncmp(path, "pld.", 4) == 0;
+    return report(fl->fe, DIAG_UNKNOWN_OPERATION, span,
+                  near == NULL ? NULL : arena_printf(fl->a, "did you mean '%s'?", near),
+                  "Unknown %soperation '%s'", distributed ? "distributed " : "", path);
+}
+
+/* pl.dynamic("X") in a body names the symbol, as a constant of the script would. */
+static dsl_value eval_dynamic(lowering *fl, const syntax_expr *e)
+{
+    bool one_string = e->items.count == 1 && e->items.items[0]->kind == SYNTAX_STRING;
+    if (!one_string || e->keywords.count != 0)
+        return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span, "write pl.dynamic(\"NAME\")",
+                      "pl.dynamic takes one string");
+    const ir_expr *symbol = symbol_expr(fl, e->items.items[0]->text, e->span);
+    return symbol == NULL ? poison() : scalar_value(symbol, e->span);
+}
+
+/* pl.FP32.get_byte(), also through a constant of the script. */
+static dsl_value eval_dtype_method(lowering *fl, const dsl_value *base, const syntax_expr *e)
+{
+    const char *method = e->a->text;
+    bool bytes = strcmp(method, "get_byte") == 0;
+    if (!bytes && strcmp(method, "get_bit") != 0)
+        return report(fl->fe, DIAG_UNKNOWN_OPERATION, e->a->span, "get_byte() or get_bit()",
+                      "a dtype has no method '%s'", method);
+    if (e->items.count + e->keywords.count != 0)
+        return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span, NULL, "%s() takes no arguments", method);
+    int64_t bits = base->dtype == PYPTO_BOOL ? 1 : dtype_bits(base->dtype);
+    return literal_int(fl->a, bytes ? pypto_dtype_bytes(base->dtype) : bits, e->span);
+}
+
+static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_expr *e, int64_t target)
+{
+    const op_def *op = op_find(path);
+    if (op != NULL)
+        return lower_operation(fl, op, e, target);
+    if (strcmp(path, "pl.dynamic") == 0)
+        return eval_dynamic(fl, e);
+    return unknown_operation(fl, path, e->a->span);
+}
+
+/* Python's own functions have a counterpart more often than not. */
+static const char *builtin_hint(const char *name)
+{
+    if (strcmp(name, "range") == 0)
+        return "write pl.range(...)";
+    return "a DSL function calls pl.* and pld.* operations and @pl.jit functions only";
+}
+
+static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
+{
+    dsl_value callee;
+    if (e->a->kind == SYNTAX_ATTRIBUTE) {
+        dsl_value base = eval(fl, e->a->a);
+        if (base.kind == VALUE_POISON)
+            return base;
+        if (base.kind == VALUE_DTYPE)
+            return eval_dtype_method(fl, &base, e);
+        if (base.kind != VALUE_PATH)
+            return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span, NULL,
+                          "Unsupported function call: %s has no method '%s'",
+                          describe(fl->a, &base), e->a->text);
+        callee = path_value(fl->a, arena_printf(fl->a, "%s.%s", base.text, e->a->text), e->a->span);
+    } else {
+        callee = eval(fl, e->a);
+    }
+    if (callee.kind == VALUE_POISON)
+        return callee;
+    if (callee.kind == VALUE_PATH)
+        return eval_path_call(fl, callee.text, e, target);
+    if (callee.kind == VALUE_FUNCTION)
+        return lower_call(fl, (int32_t)callee.integer, e);
+    const char *name = e->a->kind == SYNTAX_NAME ? e->a->text : "";
+    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span, builtin_hint(name),
+                  "Unsupported function call: '%s' is %s", name, describe(fl->a, &callee));
+}
+
+/* ---- subscripts and lists ---- */
+
+static dsl_value eval_item(lowering *fl, const dsl_value *base, const syntax_expr *e)
+{
+    dsl_value index = poison();
+    if (e->items.count != 1)
+        return report(fl->fe, DIAG_BAD_INDEX, e->span, NULL, "a tuple takes one index");
+    if (!eval_integer(fl, e->items.items[0], "the index of a tuple", &index))
+        return poison();
+    int64_t i = 0;
+    if (!ir_is_const_int(index.expr, &i))
+        return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
+                      "the index of a tuple must be a constant");
+    if (i < 0 || i >= base->count)
+        return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
+                      i < 0 ? "index must be non-negative, not %lld"
+                            : "index %lld is past the end of the tuple",
+                      (long long)i);
+    dsl_value item = base->items[i];
+    item.span = e->span;
+    return item;
+}
+
+static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t target)
+{
+    dsl_value base = eval(fl, e->a);
+    if (base.kind == VALUE_POISON)
+        return base;
+    if (base.kind == VALUE_TUPLE)
+        return eval_item(fl, &base, e);
+    bool memory = base.kind == VALUE_VAR &&
+                  (base.var->type.kind == IR_TENSOR || base.var->type.kind == IR_WINDOW ||
+                   base.var->type.kind == IR_TILE);
+    if (memory)
+        return lower_subscript(fl, base, e, target);
+    return report(fl->fe, DIAG_BAD_INDEX, e->span, NULL,
+                  "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));
+}
+
+static dsl_value eval_items(lowering *fl, const syntax_expr *e)
+{
+    dsl_value *items = arena_array(fl->a, dsl_value, e->items.count);
+    bool ok = true;
+    for (int64_t i = 0; i < e->items.count; i++) {
+        const syntax_expr *item = e->items.items[i];
+        items[i] = item->kind == SYNTAX_STARRED ? unsupported(fl, item, NULL, "Starred")
+                                                : eval(fl, item);
+        ok = ok && items[i].kind != VALUE_POISON;
+    }
+    if (!ok)
+        return poison();
+    return (dsl_value){
+        .kind = VALUE_TUPLE, .items = items, .count = (int32_t)e->items.count, .span = e->span};
+}
+
+/* ---- operators ---- */
+
+static dsl_value eval_binary(lowering *fl, const syntax_expr *e)
+{
+    dsl_value x = eval(fl, e->a);
+    dsl_value y = eval(fl, e->b);
+    if (x.kind == VALUE_POISON || y.kind == VALUE_POISON)
+        return poison();
+    return scalar_binary(fl, e->text, x, y, e->span);
+}
+
+/* a < b < c is a < b and b < c. */
+static dsl_value eval_comparison(lowering *fl, const syntax_expr *e)
+{
+    dsl_value left = eval(fl, e->a);
+    dsl_value result = poison();
+    bool ok = left.kind != VALUE_POISON;
+    for (int64_t i = 0; i < e->items.count; i++) {
+        dsl_value right = eval(fl, e->items.items[i]);
+        if (right.kind == VALUE_POISON)
+            ok = false;
+        if (!ok)
+            continue;
+        dsl_value link = scalar_compare(fl, e->texts.items[i], left, right, e->span);
+        if (link.kind == VALUE_POISON)
+            return link;
+        result = i == 0 ? link : scalar_logic(fl, "and", result, link, e->span);
+        left = right;
+    }
+    return ok ? result : poison();
+}
+
+static dsl_value eval_logic(lowering *fl, const syntax_expr *e)
+{
+    dsl_value result = poison();
+    bool ok = true;
+    for (int64_t i = 0; i < e->items.count; i++) {
+        dsl_value item = eval(fl, e->items.items[i]);
+        ok = ok && item.kind != VALUE_POISON;
+        if (ok)
+            result = i == 0 ? item : scalar_logic(fl, e->text, result, item, e->span);
+        ok = ok && result.kind != VALUE_POISON;
+    }
+    return ok ? result : poison();
+}
+
+dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
+{
+    switch (e->kind) {
+    case SYNTAX_NAME: return eval_name(fl, e);
+    case SYNTAX_INT:
+        if (e->overflow)
+            return report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL, "the number does not fit 64 bits");
+        return literal_int(fl->a, e->integer, e->span);
+    case SYNTAX_FLOAT: return literal_float(fl->a, e->real, e->span);
+    case SYNTAX_BOOL: return literal_bool(fl->a, e->integer != 0, e->span);
+    case SYNTAX_NONE: return (dsl_value){.kind = VALUE_NONE, .span = e->span};
+    case SYNTAX_STRING: return (dsl_value){.kind = VALUE_STRING, .text = e->text, .span = e->span};
+    case SYNTAX_ATTRIBUTE: return eval_attribute(fl, e);
+    case SYNTAX_CALL: return eval_call(fl, e, target);
+    case SYNTAX_SUBSCRIPT: return eval_subscript(fl, e, target);
+    case SYNTAX_TUPLE:
+    case SYNTAX_LIST: return eval_items(fl, e);
+    case SYNTAX_UNARY: {
+        dsl_value x = eval(fl, e->a);
+        return x.kind == VALUE_POISON ? x : scalar_unary(fl, e->text, x, e->span);
+    }
+    case SYNTAX_BINARY: return eval_binary(fl, e);
+    case SYNTAX_COMPARE: return eval_comparison(fl, e);
+    case SYNTAX_BOOLOP: return eval_logic(fl, e);
+    case SYNTAX_IFEXP: return unsupported(fl, e, "write an if statement", "IfExp");
+    case SYNTAX_STARRED: return unsupported(fl, e, NULL, "Starred");
+    case SYNTAX_SLICE: return unsupported(fl, e, NULL, "Slice");
+    case SYNTAX_OTHER: return unsupported(fl, e, NULL, e->text);
+    }
+    return poison();
+}
+
+bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v)
+{
+    *v = eval(fl, e);
+    if (v->kind == VALUE_POISON)
+        return false;
+    if (v->kind == VALUE_SCALAR && ir_is_integer(v->expr->dtype))
+        return true;
+    report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL, "%s must be an integer scalar, not %s", what,
+           describe(fl->a, v));
+    return false;
+}

@@ -1,0 +1,96 @@
+/* The front end: syntax trees of DSL functions -> typed IR.
+ *
+ * frontend_lower() starts at the entry function, asks for the syntax of every DSL function that it
+ * reaches, evaluates names and annotations, specialises on constants, types everything and builds the
+ * IR. All errors of a program are collected, each with its place; a name whose definition failed gets no
+ * follow-up errors.
+ *
+ * It knows no Python: what a free name means is asked of the embedder through `resolve`, once per
+ * (function, name), and each answer that influenced the program is recorded (frontend_fact) so that a
+ * cache can check later whether it still holds. */
+#ifndef FRONTEND_FRONTEND_H
+#define FRONTEND_FRONTEND_H
+
+#include "frontend/syntax.h"
+#include "ir/ir.h"
+
+/* What a name outside a DSL function's own scope stands for. */
+typedef enum name_kind {
+    NAME_UNDEFINED,
+    NAME_INT,
+    NAME_FLOAT,
+    NAME_BOOL,
+    NAME_NONE,
+    NAME_STRING,
+    NAME_PATH,     /* text: canonical dotted name of an object of pypto: "pl", "pld", "pld.system",
+                      "pl.load", "pl.FP32", "pld.NotifyOp", "pld.NotifyOp.Set", "pl.Tensor", "pl.Out" */
+    NAME_DYNAMIC,  /* text: symbol of a pl.dynamic */
+    NAME_FUNCTION, /* function, plane: a DSL function */
+    NAME_LIST,     /* items[count]: list or tuple */
+    NAME_OTHER     /* text: the Python type's name */
+} name_kind;
+
+typedef struct name_value {
+    name_kind kind;
+    int64_t integer;
+    double real;
+    const char *text;
+    int32_t function; /* the embedder's number for it */
+    struct name_value *items;
+    int32_t count;
+} name_value;
+
+/* A DSL function as the embedder knows it. */
+typedef struct frontend_source {
+    const syntax_function *syntax;
+    pld_plane plane;
+    const char *qualified_name; /* for messages */
+} frontend_source;
+
+typedef struct frontend_embedder {
+    void *context;
+    /* The meaning of `name` in function number `function`: closure, then globals, then builtins.
+     * Strings and items on `a`. */
+    name_value (*resolve)(void *context, arena *a, int32_t function, const char *name);
+    /* The function's source, or NULL after adding a diagnostic. Strings on `a`. */
+    const frontend_source *(*source)(void *context, arena *a, int32_t function, pypto_status *errors);
+    /* Text of a line of a file for error messages, on `a`; NULL when unknown. */
+    const char *(*line_text)(void *context, arena *a, const char *file, int32_t line);
+} frontend_embedder;
+
+/* What is known of one argument of the entry. */
+typedef enum frontend_arg_kind { FRONTEND_TENSOR, FRONTEND_INT, FRONTEND_FLOAT, FRONTEND_BOOL } frontend_arg_kind;
+typedef struct frontend_arg {
+    frontend_arg_kind kind;
+    pypto_dtype dtype;
+    int32_t ndim;
+    int64_t shape[PYPTO_MAX_DIMS];
+    int64_t integer;
+    double real;
+} frontend_arg;
+
+/* One answer of `resolve` that the program depends on. `value` is canonical text ("int 256"). */
+typedef struct frontend_fact {
+    int32_t function;
+    const char *name;
+    const char *value;
+} frontend_fact;
+
+typedef struct frontend_result {
+    ir_program *program;
+    VEC(frontend_fact) facts;
+    /* Per argument of the entry: what a later call must match to use the same program. Dynamic extents
+     * are -1. */
+    VEC(frontend_arg) pattern;
+} frontend_result;
+
+/* Canonical text of a name's meaning, for facts. On `a`. Exported for python/module. */
+__attribute__((visibility("default"))) const char *name_value_text(arena *a,
+                                                                   const name_value *value);
+
+/* Everything on `a`, whose recovery point is set. `args` has `arg_count` entries, or is NULL when the
+ * annotations alone decide (a compile without sample arguments). On failure *result is of no use. */
+PYPTO_NODISCARD pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t entry,
+                                            const frontend_arg *args, int32_t arg_count,
+                                            frontend_result *result);
+#endif

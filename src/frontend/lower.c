@@ -1,0 +1,237 @@
+/* The driver of the front end: from the entry function to a whole ir_program.
+ *
+ * specialise() lowers one function for one typing of its arguments. It is called for the entry, and by
+ * calls.c for every callee when it is first met, so functions are finished in the order "callees before
+ * callers", which is the order that the program wants. An instance that is still RUNNING when it is met
+ * again is a recursion.
+ *
+ * Only parameters annotated without a shape (a bare pl.Tensor) make two typings of one function differ:
+ * all others have the type that is written, whoever calls.
+ *
+ * Errors are collected in frontend.errors; each gets the text of its source line here. */
+#include "frontend/lower.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+void reported(frontend *fe)
+{
+    fe->error_count++;
+    const pypto_diagnostic *last = fe->errors.diagnostics;
+    while (last != NULL && last->next != NULL)
+        last = last->next;
+    if (last == NULL || last->source != NULL || last->span.line == 0 || last->span.file == NULL)
+        return;
+    const char *line = fe->embedder->line_text(fe->embedder->context, fe->a, last->span.file,
+                                               last->span.line);
+    if (line != NULL)
+        diag_source(&fe->errors, line);
+}
+
+dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_vadd(&fe->errors, code, span, hint, format, args);
+    va_end(args);
+    reported(fe);
+    return poison();
+}
+
+/* ---- sources ---- */
+
+typedef struct source_entry {
+    const frontend_source *source; /* NULL: there is none, which has been reported */
+} source_entry;
+
+const frontend_source *source_of(frontend *fe, int32_t function)
+{
+    const char *key = arena_printf(fe->a, "%d", function);
+    source_entry *entry = map_get(&fe->sources, key);
+    if (entry != NULL)
+        return entry->source;
+    entry = arena_new(fe->a, source_entry);
+    entry->source = fe->embedder->source(fe->embedder->context, fe->a, function, &fe->errors);
+    if (entry->source == NULL && status_ok(fe->errors))
+        report(fe, DIAG_NO_SOURCE, SPAN_NONE, NULL, "the source of a DSL function cannot be read");
+    else if (entry->source == NULL)
+        reported(fe);
+    map_set(&fe->sources, key, entry);
+    return entry->source;
+}
+
+/* ---- specialisations ---- */
+
+static void key_type(text *key, const ir_type *type)
+{
+    text_printf(key, "%d:%s[", (int)type->kind, pypto_dtype_name(type->dtype));
+    for (int32_t i = 0; i < type->ndim; i++) {
+        int64_t extent = 0;
+        if (ir_is_const_int(type->shape[i], &extent))
+            text_printf(key, "%lld,", (long long)extent);
+        else
+            text_add(key, "?,");
+    }
+    text_add(key, "]");
+}
+
+/* The function and the types of those arguments that its annotations leave open. */
+static const char *instance_key(frontend *fe, int32_t function, const syntax_function *syntax,
+                                const given_param *given, int32_t count)
+{
+    text key = {.a = fe->a};
+    text_printf(&key, "%d", function);
+    for (int32_t i = 0; i < count && i < syntax->params.count; i++) {
+        if (!annotation_is_bare(fe, function, syntax->params.items[i].annotation))
+            continue;
+        text_printf(&key, " %d=", i);
+        if (given[i].kind == GIVEN_TYPE)
+            key_type(&key, &given[i].type);
+    }
+    return key.bytes;
+}
+
+/* ---- leftovers ---- */
+
+static void mark_used(void *context, ir_var *var)
+{
+    bool *used = context;
+    used[var->id] = true;
+}
+
+static void mark_stmt(void *context, ir_stmt *s)
+{
+    ir_visit_uses(s, mark_used, context);
+    if (s->target != NULL)
+        mark_used(context, s->target);
+}
+
+/* Drops variables that no statement names: those of loop bodies that were lowered more than once.
+ * Identities and versions count what is left. */
+static void prune_variables(frontend *fe, ir_function *f)
+{
+    bool *used = arena_array(fe->a, bool, f->vars.count);
+    ir_visit_stmts(&f->body, mark_stmt, used);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < f->vars.count; i++) {
+        ir_var *var = f->vars.items[i];
+        if (!used[i] && var->kind != IR_VAR_PARAM && var->kind != IR_VAR_DIM)
+            continue;
+        var->version = 0;
+        for (int64_t k = 0; k < kept; k++)
+            var->version += strcmp(f->vars.items[k]->name, var->name) == 0;
+        var->id = (int32_t)kept;
+        f->vars.items[kept++] = var;
+    }
+    f->vars.count = kept;
+}
+
+static void lower_function(frontend *fe, instance *self, const frontend_source *source,
+                           const given_param *given, int32_t count)
+{
+    lowering fl = {.fe = fe,
+                   .a = fe->a,
+                   .self = self,
+                   .function = self->function,
+                   .syntax = source->syntax,
+                   .ir = self->ir};
+    const syntax_function *syntax = source->syntax;
+    int64_t errors_before = fe->error_count;
+    for (int64_t i = 0; i < syntax->params.count; i++)
+        scope_declare(&fl, syntax->params.items[i].name, true);
+    scope_collect(&fl, &syntax->body);
+    fl.block = &self->ir->body;
+
+    lower_signature(&fl, given, count);
+    self->signature_ok = fe->error_count == errors_before;
+    for (int64_t i = 0; i < self->ir->params.count; i++)
+        self->signature_ok = self->signature_ok && self->ir->params.items[i]->type.kind != IR_NONE;
+    lower_block(&fl, &syntax->body);
+    check_results(&fl);
+    prune_variables(fe, self->ir);
+    bool failed = fe->error_count != errors_before || !self->signature_ok;
+    self->state = failed ? INSTANCE_FAILED : INSTANCE_DONE;
+}
+
+instance *specialise(frontend *fe, int32_t function, const given_param *given, int32_t count)
+{
+    const frontend_source *source = source_of(fe, function);
+    if (source == NULL)
+        return NULL;
+    const char *key = instance_key(fe, function, source->syntax, given, count);
+    for (int64_t i = 0; i < fe->instances.count; i++) {
+        if (strcmp(fe->instances.items[i]->key, key) == 0)
+            return fe->instances.items[i];
+    }
+    instance *self = arena_new(fe->a, instance);
+    self->key = key;
+    self->function = function;
+    self->ir = ir_function_create(fe->program, source->syntax->name, source->plane,
+                                  source->syntax->span);
+    vec_push(fe->a, &fe->instances, self);
+    lower_function(fe, self, source, given, count);
+    vec_push(fe->a, &fe->finished, self->ir);
+    return self;
+}
+
+/* ---- the driver ---- */
+
+static void order_functions(frontend *fe)
+{
+    for (int64_t i = 0; i < fe->finished.count; i++) {
+        fe->program->functions.items[i] = fe->finished.items[i];
+        fe->finished.items[i]->index = (int32_t)i;
+    }
+}
+
+static bool check_count(frontend *fe, const syntax_function *syntax, int32_t given)
+{
+    if (given == syntax->params.count)
+        return true;
+    text names = {.a = fe->a};
+    for (int64_t i = 0; i < syntax->params.count; i++)
+        text_printf(&names, "%s'%s'", i == 0 ? "" : ", ", syntax->params.items[i].name);
+    report(fe, DIAG_ARGUMENT_COUNT, syntax->span,
+           arena_printf(fe->a, "pass one argument per parameter: %s",
+                        syntax->params.count == 0 ? "none" : names.bytes),
+           "%s() expects %lld argument(s), got %d", syntax->name, (long long)syntax->params.count,
+           given);
+    return false;
+}
+
+static void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count)
+{
+    const frontend_source *source = source_of(fe, entry);
+    if (source == NULL)
+        return;
+    fe->program = ir_program_create(fe->a, source->syntax->name);
+    fe->result->program = fe->program;
+    if (source->plane == PLD_PLANE_CORE) {
+        report(fe, DIAG_BAD_CALL, source->syntax->span,
+               "call a @pl.jit.host function that dispatches a @pl.jit wrapper of it",
+               "in-core function '%s' cannot be called from Python", source->syntax->name);
+        return;
+    }
+    if (args != NULL && !check_count(fe, source->syntax, arg_count))
+        return;
+    const given_param *given = args == NULL ? NULL : entry_given(fe->a, args, arg_count);
+    const instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
+    check_entry(fe, self, args);
+    order_functions(fe);
+}
+
+pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t entry,
+                            const frontend_arg *args, int32_t arg_count, frontend_result *result)
+{
+    *result = (frontend_result){0};
+    frontend *fe = arena_new(a, frontend);
+    fe->a = a;
+    fe->embedder = embedder;
+    fe->result = result;
+    fe->answers = map_make(a);
+    fe->sources = map_make(a);
+    lower_entry(fe, entry, args, arg_count);
+    return fe->errors;
+}

@@ -1,0 +1,321 @@
+/* What the files of the front end share: the state of one compile, of one function being lowered, the
+ * values that expressions evaluate to, and who offers what.
+ *
+ *   lower.c        the driver, sources of functions, specialisations, errors
+ *   names.c        what a name outside the function means; facts; dotted paths of pl and pld
+ *   scope.c        names of the function: bindings, targets of assignments, joins of paths
+ *   annotations.c  annotation syntax to types
+ *   dims.c         pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
+ *   signature.c    parameters of a function from its annotations and its caller's or entry's arguments
+ *   expressions.c  names, attributes, subscripts, lists; dispatches to the next three
+ *   scalars.c      arithmetic, comparisons, literals
+ *   operations.c   operations of the table: argument binding and IR
+ *   calls.c        calls between DSL functions
+ *   statements.c   assignments and returns
+ *   flow.c         if and for
+ *
+ * Idea of errors: whatever fails reports once and evaluates to VALUE_POISON; whoever meets a poisoned
+ * value stays silent and passes it on. So one mistake gives one message, and the rest of the program
+ * is still checked. */
+#ifndef FRONTEND_LOWER_H
+#define FRONTEND_LOWER_H
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "frontend/frontend.h"
+#include "ops/ops.h"
+
+typedef struct frontend frontend;
+typedef struct instance instance;
+typedef struct lowering lowering;
+
+/* ---- values ---- */
+
+typedef enum value_kind {
+    VALUE_POISON,   /* its error has been reported */
+    VALUE_NONE,     /* None, or the result of an operation that has none */
+    VALUE_SCALAR,   /* expr */
+    VALUE_VAR,      /* var: tile or handle */
+    VALUE_TUPLE,    /* items: tuple or list */
+    VALUE_STRING,   /* text */
+    VALUE_DTYPE,    /* dtype */
+    VALUE_ENUM,     /* text: the enumeration, integer: the member's value */
+    VALUE_PATH,     /* text: any other object of pypto: module, operation, type form, enumeration */
+    VALUE_FUNCTION, /* integer: the embedder's number of a DSL function */
+    VALUE_OTHER     /* text: Python type of an object that the DSL cannot use */
+} value_kind;
+
+typedef struct dsl_value {
+    value_kind kind;
+    pypto_span span;
+    const ir_expr *expr;
+    /* SCALAR: a number as Python has it, from literals and constants of the script. It takes the dtype of
+     * what it meets, and arithmetic among literals is Python's (`real` is not rounded to FP32 yet). */
+    bool literal;
+    double real;
+    ir_var *var;
+    const struct dsl_value *items;
+    int32_t count;
+    const char *text;
+    int64_t integer;
+    pypto_dtype dtype;
+} dsl_value;
+
+/* ---- names of the function ---- */
+
+typedef enum binding_state {
+    BINDING_UNBOUND,  /* assigned somewhere in the function, but not yet on this path */
+    BINDING_BOUND,    /* value */
+    BINDING_POISONED, /* its definition failed */
+    BINDING_PARTIAL,  /* defined on some of the paths that lead here */
+    BINDING_CONFLICT, /* defined with different types on the paths that lead here */
+    BINDING_LOOP_END  /* was the variable of a loop that has ended: value, loop, block */
+} binding_state;
+
+/* A binding does not change once others may see it; assigning makes a new one, so that a snapshot of
+ * the scope is a copy of its pointers. Only `read` is a mark. */
+typedef struct binding {
+    binding_state state;
+    dsl_value v;
+    pypto_span span;       /* of the definition */
+    pypto_span other_span; /* CONFLICT: of the other one */
+    int32_t depth;         /* nesting of the block that holds the definition */
+    bool read;
+    struct binding *origin; /* in a loop body: the binding from before the loop that this stands for */
+    bool cell;              /* v.var belongs to this name alone: assigning a handle sets it at run time */
+    ir_stmt *loop;          /* LOOP_END: the FOR statement and the block it stands in */
+    ir_block *block;
+} binding;
+
+typedef struct name_scope {
+    const char **names;
+    binding **bindings;
+    int32_t *assignments; /* statements of the function that bind the name; a parameter counts as one */
+    int64_t count;
+    int64_t capacity;
+} name_scope;
+
+/* ---- one compile ---- */
+
+/* A function that is or has been lowered for one typing of its arguments. */
+typedef enum instance_state { INSTANCE_RUNNING, INSTANCE_DONE, INSTANCE_FAILED } instance_state;
+
+struct instance {
+    const char *key;
+    int32_t function;
+    ir_function *ir;
+    instance_state state;
+    bool signature_ok; /* the parameters' types are known */
+};
+
+struct frontend {
+    arena *a;
+    const frontend_embedder *embedder;
+    frontend_result *result;
+    ir_program *program;
+    pypto_status errors;
+    int64_t error_count; /* ever added, also those that a repeated loop body dropped */
+    map answers;         /* "function name" -> name_value */
+    map sources;         /* "function" -> source_entry */
+    VEC(instance *) instances;
+    VEC(ir_function *) finished; /* callees before callers */
+};
+
+/* ---- one function ---- */
+
+/* A dynamic dimension as the function's signature mentions it. */
+typedef struct dim_symbol {
+    const char *name;
+    const ir_expr *expr; /* the dimension variable, or the scalar parameter of that name */
+    ir_var *var;         /* NULL for a scalar parameter */
+    pypto_span span;     /* of the first mention */
+    bool bound;
+} dim_symbol;
+
+struct lowering {
+    frontend *fe;
+    arena *a;
+    instance *self;
+    int32_t function; /* the embedder's number */
+    const syntax_function *syntax;
+    ir_function *ir;
+    name_scope names;
+    VEC(dim_symbol) symbols;
+    ir_block *block; /* where statements go */
+    int32_t depth;   /* 0 in the function's own block */
+    int32_t loops;   /* enclosing loops */
+    bool terminated; /* the current path has returned */
+    int32_t temporaries;
+    bool returned; /* a return statement was seen: ir->results is set */
+    bool result_poisoned;
+    bool in_signature; /* annotations may introduce symbols */
+    VEC(ir_var *) world_loops; /* loop variables that run over all devices */
+    VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
+};
+
+/* ---- lower.c ---- */
+
+/* Adds a diagnostic with the text of its source line; always VALUE_POISON. */
+dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* For diagnostics that somebody else has just added: counts it and gives it its source line. */
+void reported(frontend *fe);
+/* The function's source; NULL after an error has been reported (once). */
+const frontend_source *source_of(frontend *fe, int32_t function);
+
+/* What is known of an argument when a function is specialised. */
+typedef struct given_param {
+    enum { GIVEN_UNKNOWN, GIVEN_TYPE, GIVEN_CONSTANT } kind;
+    ir_type type;          /* TYPE: dims are constants or the caller's expressions */
+    const ir_expr *number; /* CONSTANT: a scalar of the entry, baked in */
+} given_param;
+
+/* The specialisation for these arguments, lowered now or before; NULL when there is no source. */
+instance *specialise(frontend *fe, int32_t function, const given_param *given, int32_t count);
+
+static inline dsl_value poison(void)
+{
+    return (dsl_value){.kind = VALUE_POISON};
+}
+
+/* ---- names.c ---- */
+
+const name_value *resolve_name(frontend *fe, int32_t function, const char *name);
+/* The value of a name that is none of the function's own; reports undefined ones. */
+dsl_value outer_name(lowering *fl, const char *name, pypto_span span);
+/* What a dotted name of pypto stands for. */
+dsl_value path_value(arena *a, const char *path, pypto_span span);
+/* For messages: "a Tile", "the dtype fp32", "pl.load". */
+const char *describe(arena *a, const dsl_value *v);
+
+/* ---- scope.c ---- */
+
+void scope_declare(lowering *fl, const char *name, bool assigned);
+/* Declares every name that the block binds. */
+void scope_collect(lowering *fl, const syntax_block *block);
+int64_t scope_find(const lowering *fl, const char *name); /* -1: none of the function's names */
+/* The indices of the names that a block binds, each once. */
+typedef VEC(int64_t) name_set;
+void names_bound(const lowering *fl, const syntax_block *block, name_set *set);
+void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span);
+void scope_poison(lowering *fl, int64_t name);
+/* Reads a name of the function. */
+dsl_value scope_read(lowering *fl, int64_t name, pypto_span span);
+/* Where an operation with a result of that type computes when it is assigned to the name (-1: to
+ * none). */
+ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span);
+ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span);
+/* The variable that a bound value lives in, NULL for constants and compile-time objects. */
+ir_var *value_var(const dsl_value *v);
+dsl_value var_value(arena *a, ir_var *var, pypto_span span);
+/* target = v, for a scalar, tile or handle; nothing when it is there already. */
+void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
+/* Gives a value that will be read later a place of its own where it could change until then. */
+dsl_value settle(lowering *fl, dsl_value v);
+binding **scope_snapshot(const lowering *fl);
+void scope_restore(lowering *fl, binding *const *saved);
+bool same_value(const dsl_value *x, const dsl_value *y);
+/* The type of a value that a variable can hold; false for compile-time objects. */
+bool value_type(const dsl_value *v, ir_type *type);
+
+/* ---- annotations.c ---- */
+
+typedef enum annotation_form {
+    ANNOTATION_FAILED, /* reported */
+    ANNOTATION_TYPE,   /* type */
+    ANNOTATION_BARE,   /* kind alone: pl.Tensor, pld.DistributedTensor */
+    ANNOTATION_TUPLE,  /* items: results only */
+    ANNOTATION_NONE    /* None: results only */
+} annotation_form;
+
+typedef struct dsl_annotation {
+    annotation_form form;
+    ir_type type;
+    pld_direction direction;
+    const struct dsl_annotation *items;
+    int32_t count;
+    pypto_span span;
+} dsl_annotation;
+
+dsl_annotation read_annotation(lowering *fl, const syntax_expr *e);
+/* Whether the annotation is a bare pl.Tensor or pld.DistributedTensor, also inside pl.Out/pl.InOut;
+ * reports nothing. */
+bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e);
+
+/* ---- dims.c ---- */
+
+/* The value of a pl.dynamic symbol. In a signature its variable comes into being at the first mention;
+ * in a body it must exist. NULL after reporting. */
+const ir_expr *symbol_expr(lowering *fl, const char *name, pypto_span span);
+/* The scalar parameter of that name, as far as the signature has been read; NULL when there is none. */
+const ir_expr *scalar_param(const lowering *fl, const char *name);
+/* Finds for every symbol the parameter that defines it; reports those that none does. */
+void bind_symbols(lowering *fl);
+/* An argument's type against the callee's parameter, dimension by dimension. `found` holds what the
+ * callee's symbols have been matched with so far, one entry per ir->dims. */
+typedef struct dim_match {
+    const ir_expr **found;
+    int32_t count;
+} dim_match;
+dim_match dim_match_make(arena *a, const ir_function *callee);
+/* NULL, or what does not fit: "dimension 0 is 4, but 2 is declared". The ranks are equal. */
+const char *match_dims(arena *a, dim_match *match, const ir_function *callee, int32_t param,
+                       const ir_type *argument);
+
+/* ---- signature.c ---- */
+
+void lower_signature(lowering *fl, const given_param *given, int32_t count);
+/* Checks the entry's arguments (NULL: none were given) against its parameters, and fills
+ * result->pattern. */
+void check_entry(frontend *fe, const instance *entry, const frontend_arg *args);
+/* The arguments of the entry as specialise() wants them; count them first. */
+given_param *entry_given(arena *a, const frontend_arg *args, int32_t count);
+
+/* ---- expressions.c ---- */
+
+/* `target` is the name that the value will be assigned to, or -1: operations compute in its place. */
+dsl_value eval(lowering *fl, const syntax_expr *e);
+dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target);
+/* A scalar of an integer type; reports otherwise as "<what> must be an integer scalar". */
+bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v);
+
+/* ---- scalars.c ---- */
+
+dsl_value literal_int(arena *a, int64_t number, pypto_span span);
+dsl_value literal_float(arena *a, double number, pypto_span span);
+dsl_value literal_bool(arena *a, bool truth, pypto_span span);
+dsl_value scalar_value(const ir_expr *expr, pypto_span span);
+dsl_value scalar_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
+dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span span);
+dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
+dsl_value scalar_logic(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
+/* A scalar as a number of that type: literals must fit, integers wrap, floats round; between integers
+ * and floats it is an error. `what` names it in the message. */
+dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const char *what);
+/* A BOOL scalar for `if`; reports others. */
+bool condition(lowering *fl, const syntax_expr *e, const char *statement, dsl_value *v);
+
+/* ---- operations.c ---- */
+
+dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target);
+/* x[i, ...] on a host tensor. */
+dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
+/* The statement that defines a variable, NULL when there is none. */
+const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
+
+/* ---- calls.c ---- */
+
+dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call);
+
+/* ---- statements.c ---- */
+
+void lower_block(lowering *fl, const syntax_block *block);
+/* After the body: the return annotation against what the body returns. */
+void check_results(lowering *fl);
+
+/* ---- flow.c ---- */
+
+void lower_if(lowering *fl, const syntax_stmt *s);
+void lower_for(lowering *fl, const syntax_stmt *s);
+
+#endif

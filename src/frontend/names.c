@@ -1,0 +1,179 @@
+/* What a name means that is not the function's own: asked of the embedder once per (function, name),
+ * remembered, and recorded as a fact on which the compiled program depends.
+ *
+ * pypto's own objects arrive as canonical dotted names ("pl.load", "pld.NotifyOp"), whatever the script
+ * calls its modules, so `import pypto.language as anything` works. Attributes are appended to the
+ * dotted name, and path_value() says what the whole stands for. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+#include <string.h>
+
+/* ---- facts ---- */
+
+static void add_value_text(text *out, const name_value *v)
+{
+    switch (v->kind) {
+    case NAME_UNDEFINED: text_add(out, "undefined"); break;
+    case NAME_INT: text_printf(out, "int %lld", (long long)v->integer); break;
+    case NAME_BOOL: text_printf(out, "bool %d", v->integer != 0); break;
+    case NAME_FLOAT: {
+        /* The bits: exact, and no printf depends on the locale. */
+        uint64_t bits = 0;
+        memcpy(&bits, &v->real, sizeof bits);
+        text_printf(out, "float 0x%016llx", (unsigned long long)bits);
+        break;
+    }
+    case NAME_NONE: text_add(out, "none"); break;
+    case NAME_STRING:
+        text_add(out, "string ");
+        text_quoted(out, v->text);
+        break;
+    case NAME_PATH: text_printf(out, "path %s", v->text); break;
+    case NAME_DYNAMIC: text_printf(out, "dynamic %s", v->text); break;
+    case NAME_FUNCTION: text_printf(out, "function %s", v->text == NULL ? "" : v->text); break;
+    case NAME_LIST:
+        text_add(out, "list [");
+        for (int32_t i = 0; i < v->count; i++) {
+            text_add(out, i == 0 ? "" : ", ");
+            add_value_text(out, &v->items[i]);
+        }
+        text_add(out, "]");
+        break;
+    case NAME_OTHER: text_printf(out, "other %s", v->text); break;
+    }
+}
+
+const char *name_value_text(arena *a, const name_value *v)
+{
+    text out = {.a = a};
+    add_value_text(&out, v);
+    return out.bytes;
+}
+
+const name_value *resolve_name(frontend *fe, int32_t function, const char *name)
+{
+    const char *key = arena_printf(fe->a, "%d %s", function, name);
+    name_value *answer = map_get(&fe->answers, key);
+    if (answer != NULL)
+        return answer;
+    answer = arena_new(fe->a, name_value);
+    *answer = fe->embedder->resolve(fe->embedder->context, fe->a, function, name);
+    map_set(&fe->answers, key, answer);
+    frontend_fact fact = {function, arena_strdup(fe->a, name), name_value_text(fe->a, answer)};
+    vec_push(fe->a, &fe->result->facts, fact);
+    return answer;
+}
+
+/* ---- dotted paths ---- */
+
+static pypto_dtype dtype_named(const char *name)
+{
+    for (int32_t i = 0; i < PYPTO_DTYPE_COUNT; i++) {
+        if (strcmp(dtype_spelling((pypto_dtype)i), name) == 0)
+            return (pypto_dtype)i;
+    }
+    return PYPTO_DTYPE_COUNT;
+}
+
+/* `import pypto.language` without an alias: the modules' full names become the short ones. */
+static const char *short_path(arena *a, const char *path)
+{
+    static const struct {
+        const char *full;
+        const char *brief;
+    } modules[] = {
+        {"pypto.language.distributed", "pld"},
+        {"pypto.language", "pl"},
+        {"pl.distributed", "pld"},
+    };
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
+        size_t length = strlen(modules[i].full);
+        if (strncmp(path, modules[i].full, length) == 0 &&
+            (path[length] == '.' || path[length] == '\0'))
+            return arena_printf(a, "%s%s", modules[i].brief, path + length);
+    }
+    return path;
+}
+
+dsl_value path_value(arena *a, const char *path, pypto_span span)
+{
+    path = short_path(a, path);
+    if (strncmp(path, "pl.", 3) == 0) {
+        pypto_dtype dtype = dtype_named(path + 3);
+        if (dtype != PYPTO_DTYPE_COUNT)
+            return (dsl_value){.kind = VALUE_DTYPE, .dtype = dtype, .span = span};
+    }
+    int32_t count = 0;
+    const enum_member *members = enum_members(&count);
+    for (int32_t i = 0; i < count; i++) {
+        const enum_member *m = &members[i];
+        const char *full = arena_printf(a, "%s.%s.%s", m->module, m->enumeration, m->member);
+        if (strcmp(path, full) == 0)
+            return (dsl_value){
+                .kind = VALUE_ENUM, .text = m->enumeration, .integer = m->value, .span = span};
+    }
+    return (dsl_value){.kind = VALUE_PATH, .text = path, .span = span};
+}
+
+/* ---- names ---- */
+
+static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
+{
+    arena *a = fl->a;
+    switch (v->kind) {
+    case NAME_UNDEFINED: return poison();
+    case NAME_INT: return literal_int(a, v->integer, span);
+    case NAME_FLOAT: return literal_float(a, v->real, span);
+    case NAME_BOOL: return literal_bool(a, v->integer != 0, span);
+    case NAME_NONE: return (dsl_value){.kind = VALUE_NONE, .span = span};
+    case NAME_STRING: return (dsl_value){.kind = VALUE_STRING, .text = v->text, .span = span};
+    case NAME_PATH: return path_value(a, v->text, span);
+    case NAME_DYNAMIC: {
+        const ir_expr *symbol = symbol_expr(fl, v->text, span);
+        return symbol == NULL ? poison() : scalar_value(symbol, span);
+    }
+    case NAME_FUNCTION:
+        return (dsl_value){.kind = VALUE_FUNCTION, .integer = v->function, .span = span};
+    case NAME_LIST: {
+        dsl_value *items = arena_array(a, dsl_value, v->count);
+        for (int32_t i = 0; i < v->count; i++)
+            items[i] = value_of(fl, &v->items[i], span);
+        return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = v->count, .span = span};
+    }
+    case NAME_OTHER: return (dsl_value){.kind = VALUE_OTHER, .text = v->text, .span = span};
+    }
+    return poison();
+}
+
+dsl_value outer_name(lowering *fl, const char *name, pypto_span span)
+{
+    const name_value *v = resolve_name(fl->fe, fl->function, name);
+    if (v->kind != NAME_UNDEFINED)
+        return value_of(fl, v, span);
+    const char *near = nearest_word(name, fl->names.names, fl->names.count);
+    return report(fl->fe, DIAG_UNDEFINED_NAME, span,
+                  near != NULL ? arena_printf(fl->a, "did you mean '%s'?", near)
+                               : "define it in this function, or before it in the module",
+                  "Undefined variable '%s'", name);
+}
+
+const char *describe(arena *a, const dsl_value *v)
+{
+    switch (v->kind) {
+    case VALUE_POISON: return "an error";
+    case VALUE_NONE: return "None";
+    case VALUE_SCALAR:
+        return arena_printf(a, "a Scalar of type %s", pypto_dtype_name(v->expr->dtype));
+    case VALUE_VAR: return arena_printf(a, "a %s", ir_kind_name(v->var->type.kind));
+    case VALUE_TUPLE: return "a list or tuple";
+    case VALUE_STRING: return "a string";
+    case VALUE_DTYPE: return arena_printf(a, "the dtype %s", pypto_dtype_name(v->dtype));
+    case VALUE_ENUM: return arena_printf(a, "a member of %s", v->text);
+    case VALUE_PATH: return v->text;
+    case VALUE_FUNCTION: return "a function";
+    case VALUE_OTHER: return arena_printf(a, "a Python object of type %s", v->text);
+    }
+    return "?";
+}

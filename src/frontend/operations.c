@@ -1,0 +1,469 @@
+/* Operations of the table: from a call in the script to a statement or scalar expression of the IR.
+ *
+ * The steps are the same for every operation: may it stand here, which argument is which parameter,
+ * what does each argument evaluate to, does the type rule accept them (op_check), and then one of
+ *   no value             DO without target
+ *   "=name" in the table DO without target; the value is that operand's variable
+ *   a pure scalar        an expression; nothing is emitted
+ *   anything else        DO into the assigned name's variable, or into a temporary
+ *
+ * Special are pl.const and pl.cast, which become constants and conversions, and
+ * pld.alloc_window_buffer, whose buffer takes the assigned name as its identity. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+#include <string.h>
+
+/* ---- where it may stand ---- */
+
+static const char *plane_text(pld_plane plane)
+{
+    return plane == PLD_PLANE_HOST   ? "a HOST function (@pl.jit.host)"
+           : plane == PLD_PLANE_CHIP ? "a per-device wrapper (@pl.jit)"
+                                     : "an InCore function (@pl.jit.incore)";
+}
+
+static bool check_plane(lowering *fl, const op_def *op, const char *written, pypto_span span)
+{
+    if (op_allowed(op, fl->ir->plane))
+        return true;
+    const char *hint = op->id == OP_WORLD_SIZE
+                           ? "a kernel asks pld.nranks(pld.get_comm_ctx(window)); a wrapper takes the "
+                             "number as a pl.Scalar parameter"
+                       : op->id == OP_ALLOC_WINDOW
+                           ? "allocate in the host function and pass a pld.window of the buffer"
+                           : "do it in the host function and pass the result";
+    if (op->on_host && !op->on_chip && !op->in_core)
+        report(fl->fe, DIAG_WRONG_PLANE, span, hint,
+               "'%s' can only be called in HOST orchestration context, but '%s' is %s", written,
+               fl->syntax->name, plane_text(fl->ir->plane));
+    else if (fl->ir->plane == PLD_PLANE_HOST)
+        report(fl->fe, DIAG_WRONG_PLANE, span,
+               "Move this operation into a lower-level function: an in-core function (@pl.jit.incore) "
+               "that a @pl.jit wrapper calls",
+               "'%s' cannot be used in %s", written, plane_text(fl->ir->plane));
+    else
+        report(fl->fe, DIAG_WRONG_PLANE, span,
+               "move it into an in-core function (@pl.jit.incore) and call that",
+               "Misplaced tensor op '%s': it should be inside InCore block, but '%s' is %s", written,
+               fl->syntax->name, plane_text(fl->ir->plane));
+    return false;
+}
+
+/* ---- binding arguments ---- */
+
+/* "pl.load(tensor, offsets, shapes)" */
+static const char *signature_hint(arena *a, const op_def *op)
+{
+    text out = {.a = a};
+    text_printf(&out, "%s(", op->spellings[0]);
+    for (int32_t i = 0; i < op->param_count; i++) {
+        const op_param *param = &op->params[i];
+        bool star = param->keyword_only && (i == 0 || !op->params[i - 1].keyword_only);
+        text_printf(&out, "%s%s%s", i == 0 ? "" : ", ", star ? "*, " : "", param->name);
+        if (param->default_text != NULL)
+            text_printf(&out, "=%s", param->default_text);
+    }
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+static bool bad_arguments(lowering *fl, const op_def *op, pypto_span span, const char *message)
+{
+    report(fl->fe, DIAG_BAD_ARGUMENTS, span, signature_hint(fl->a, op), "%s() %s",
+           op->spellings[0], message);
+    return false;
+}
+
+static bool bind_positional(lowering *fl, const op_def *op, const syntax_expr *call,
+                            const syntax_expr **given)
+{
+    int32_t allowed = 0;
+    int32_t needed = 0;
+    for (int32_t i = 0; i < op->param_count; i++) {
+        allowed += op->params[i].keyword_only ? 0 : 1;
+        needed += op->params[i].keyword_only || op->params[i].default_text != NULL ? 0 : 1;
+    }
+    int64_t count = call->items.count;
+    for (int64_t i = 0; i < count; i++) {
+        if (call->items.items[i]->kind == SYNTAX_STARRED)
+            return bad_arguments(fl, op, call->items.items[i]->span, "does not accept *args");
+    }
+    if (count > allowed) {
+        const char *range = needed == allowed ? arena_printf(fl->a, "%d", allowed)
+                                              : arena_printf(fl->a, "from %d to %d", needed, allowed);
+        return bad_arguments(fl, op, call->span,
+                             arena_printf(fl->a, "takes %s positional argument%s but %lld %s given",
+                                          range, allowed == 1 ? "" : "s", (long long)count,
+                                          count == 1 ? "was" : "were"));
+    }
+    for (int64_t i = 0; i < count; i++)
+        given[i] = call->items.items[i];
+    return true;
+}
+
+static bool bind_keyword(lowering *fl, const op_def *op, const syntax_keyword *keyword,
+                         const syntax_expr **given)
+{
+    if (keyword->name == NULL)
+        return bad_arguments(fl, op, keyword->span, "does not accept **kwargs");
+    if (op->id == OP_ALLOC_WINDOW && strcmp(keyword->name, "name") == 0) {
+        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, keyword->span,
+               "the buffer is called like the name it is assigned to",
+               "'name' kwarg cannot be passed explicitly");
+        return false;
+    }
+    int32_t index = op_param_index(op, keyword->name);
+    if (index < 0)
+        return bad_arguments(fl, op, keyword->span,
+                             arena_printf(fl->a, "got an unexpected keyword argument '%s'",
+                                          keyword->name));
+    if (given[index] != NULL)
+        return bad_arguments(
+            fl, op, keyword->span,
+            arena_printf(fl->a, "got multiple values for argument '%s'", keyword->name));
+    given[index] = keyword->value;
+    return true;
+}
+
+/* Names as Python lists them: 'a', 'b' and 'c'. */
+static bool check_missing(lowering *fl, const op_def *op, pypto_span span,
+                          const syntax_expr *const *given, bool keyword_only)
+{
+    const char *missing[OP_MAX_PARAMS];
+    int32_t count = 0;
+    for (int32_t i = 0; i < op->param_count; i++) {
+        const op_param *param = &op->params[i];
+        if (given[i] == NULL && param->default_text == NULL && param->keyword_only == keyword_only)
+            missing[count++] = param->name;
+    }
+    if (count == 0)
+        return true;
+    text names = {.a = fl->a};
+    for (int32_t i = 0; i < count; i++)
+        text_printf(&names, "%s'%s'", i == 0 ? "" : i == count - 1 ? " and " : ", ", missing[i]);
+    return bad_arguments(fl, op, span,
+                         arena_printf(fl->a, "missing %d required %s argument%s: %s", count,
+                                      keyword_only ? "keyword-only" : "positional",
+                                      count == 1 ? "" : "s", names.bytes));
+}
+
+static bool bind_arguments(lowering *fl, const op_def *op, const syntax_expr *call,
+                           const syntax_expr **given)
+{
+    if (!bind_positional(fl, op, call, given))
+        return false;
+    for (int64_t i = 0; i < call->keywords.count; i++) {
+        if (!bind_keyword(fl, op, &call->keywords.items[i], given))
+            return false;
+    }
+    return check_missing(fl, op, call->span, given, false) &&
+           check_missing(fl, op, call->span, given, true);
+}
+
+/* ---- operands ---- */
+
+static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_operand *operand)
+{
+    const ir_expr **exprs = arena_array(fl->a, const ir_expr *, v->count);
+    for (int32_t i = 0; i < v->count; i++) {
+        if (v->items[i].kind != VALUE_SCALAR) {
+            report(fl->fe, DIAG_KIND_MISMATCH, v->items[i].span, NULL,
+                   "%s %d must be an integer scalar, not %s", name, i,
+                   describe(fl->a, &v->items[i]));
+            return false;
+        }
+        exprs[i] = v->items[i].expr;
+    }
+    operand->kind = IR_OPERAND_LIST;
+    operand->exprs = exprs;
+    operand->count = v->count;
+    return true;
+}
+
+static bool value_operand(lowering *fl, const op_def *op, const op_param *param, const dsl_value *v,
+                          ir_operand *operand)
+{
+    *operand = (ir_operand){.kind = IR_OPERAND_NONE, .span = v->span};
+    switch (v->kind) {
+    case VALUE_NONE: return true;
+    case VALUE_SCALAR:
+        operand->kind = IR_OPERAND_EXPR;
+        operand->expr = v->expr;
+        return true;
+    case VALUE_VAR:
+        operand->kind = IR_OPERAND_VAR;
+        operand->var = v->var;
+        return true;
+    case VALUE_TUPLE:
+        return list_operand(fl, arena_printf(fl->a, "%s: %s", op->spellings[0], param->name), v,
+                            operand);
+    case VALUE_DTYPE:
+        operand->kind = IR_OPERAND_DTYPE;
+        operand->dtype = v->dtype;
+        return true;
+    case VALUE_ENUM:
+        operand->kind = IR_OPERAND_ENUM;
+        /* A member of another enumeration has no number that op_check() would accept. */
+        operand->number = param->kind == OPERAND_ENUM && strcmp(v->text, param->enum_name) == 0
+                              ? v->integer
+                              : -1;
+        return true;
+    case VALUE_POISON: return false;
+    case VALUE_STRING:
+    case VALUE_PATH:
+    case VALUE_FUNCTION:
+    case VALUE_OTHER: break;
+    }
+    report(fl->fe, DIAG_KIND_MISMATCH, v->span, NULL, "%s: %s cannot be %s", op->spellings[0],
+           param->name, describe(fl->a, v));
+    return false;
+}
+
+/* A default as the table writes it: None, a number, or Enumeration.Member. */
+static ir_operand default_operand(arena *a, const op_param *param)
+{
+    ir_operand operand = {.kind = IR_OPERAND_NONE};
+    const char *dot = strchr(param->default_text, '.');
+    if (param->kind == OPERAND_ENUM && dot != NULL) {
+        const enum_member *member = enum_find(param->enum_name, dot + 1);
+        operand.kind = IR_OPERAND_ENUM;
+        operand.number = member == NULL ? -1 : member->value;
+    } else if (strspn(param->default_text, "-0123456789") == strlen(param->default_text)) {
+        operand.kind = IR_OPERAND_EXPR;
+        int64_t number = 0;
+        for (const char *c = param->default_text; *c != '\0'; c++)
+            number = *c == '-' ? number : number * 10 + (*c - '0');
+        operand.expr = ir_int(a, param->default_text[0] == '-' ? -number : number);
+    }
+    return operand;
+}
+
+/* ---- results ---- */
+
+/* The storage that a handle names: that of the first handle among the operands. */
+static ir_var *root_of(const op_def *op, const ir_operand *operands)
+{
+    for (int32_t i = 0; i < op->param_count; i++) {
+        if (operands[i].kind == IR_OPERAND_VAR && ir_is_handle(operands[i].var->type.kind))
+            return operands[i].var->root;
+    }
+    return NULL;
+}
+
+/* Whether the result may be computed in that variable while the operands are being read. */
+static bool overlaps(const op_def *op, const ir_operand *operands, const ir_var *target)
+{
+    for (int32_t i = 0; i < op->param_count; i++) {
+        if (operands[i].kind == IR_OPERAND_VAR && operands[i].var == target)
+            return !op_is_elementwise(op);
+    }
+    return false;
+}
+
+static ir_stmt *emit_do(lowering *fl, const op_call *call)
+{
+    ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_DO, call->span);
+    s->op_def = call->op;
+    s->operands = call->operands;
+    s->operand_count = call->op->param_count;
+    return s;
+}
+
+static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_type *type,
+                                    int64_t target)
+{
+    ir_var *var = scope_target(fl, target, type, call->span);
+    if (overlaps(call->op, call->operands, var))
+        var = temporary(fl, type, call->span);
+    if (type->kind == IR_BUFFER) {
+        ir_buffer added = {.name = var->name, .span = call->span};
+        var->buffer = (int32_t)fl->fe->program->buffers.count;
+        vec_push(fl->a, &fl->fe->program->buffers, added);
+    } else if (ir_is_handle(type->kind)) {
+        var->root = root_of(call->op, call->operands);
+        if (type->kind == IR_WINDOW && var->root != NULL)
+            var->buffer = var->root->buffer;
+    }
+    emit_do(fl, call)->target = var;
+    return var_value(fl->a, var, call->span);
+}
+
+static dsl_value number_of_type(lowering *fl, const op_call *call, const dsl_value *given,
+                                pypto_dtype dtype)
+{
+    const ir_expr *expr = call->operands[0].expr;
+    if (given->literal && ir_is_float(expr->dtype))
+        expr = ir_float(fl->a, given->real);
+    return scalar_value(ir_convert(fl->a, expr, dtype, call->span), call->span);
+}
+
+/* `first` is the value of the first argument. */
+static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_value *first)
+{
+    ir_type type = {.kind = IR_NONE};
+    if (!op_check(call, &type)) {
+        reported(fl->fe);
+        return poison();
+    }
+    const op_def *op = call->op;
+    if (op->id == OP_CONST || op->id == OP_CAST)
+        return number_of_type(fl, call, first, type.dtype);
+    if (op->result_param >= 0) {
+        emit_do(fl, call);
+        return var_value(fl->a, call->operands[op->result_param].var, call->span);
+    }
+    if (type.kind == IR_NONE) {
+        emit_do(fl, call);
+        return (dsl_value){.kind = VALUE_NONE, .span = call->span};
+    }
+    if (type.kind == IR_SCALAR && op->reads == 0 && op->writes == 0)
+        return scalar_value(
+            ir_op(fl->a, op, call->operands, op->param_count, type.dtype, call->span), call->span);
+    return emit_into_variable(fl, call, &type, target);
+}
+
+/* ---- allocations ---- */
+
+static bool check_allocation(lowering *fl, pypto_span span, int64_t target)
+{
+    if (target < 0) {
+        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, span, "write name = pld.alloc_window_buffer(...)",
+               "pld.alloc_window_buffer must appear as the RHS of a simple assignment");
+        return false;
+    }
+    if (fl->loops > 0) {
+        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, span,
+               "allocate once outside; a window is one block per rank already",
+               "pld.alloc_window_buffer cannot stand in a loop");
+        return false;
+    }
+    const char *name = fl->names.names[target];
+    for (int64_t i = 0; i < fl->fe->program->buffers.count; i++) {
+        const ir_buffer *buffer = &fl->fe->program->buffers.items[i];
+        if (strcmp(buffer->name, name) != 0)
+            continue;
+        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, span, "give each buffer a name of its own",
+               "window buffer '%s' is already declared in this program, at line %d", name,
+               buffer->span.line);
+        return false;
+    }
+    return true;
+}
+
+dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target)
+{
+    const syntax_expr *given[OP_MAX_PARAMS] = {NULL};
+    if (!check_plane(fl, op, op->spellings[0], call->span) ||
+        (op->id == OP_ALLOC_WINDOW && !check_allocation(fl, call->span, target)) ||
+        !bind_arguments(fl, op, call, given))
+        return poison();
+    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    dsl_value first = poison();
+    bool ok = true;
+    for (int32_t i = 0; i < op->param_count; i++) {
+        if (given[i] == NULL) {
+            operands[i] = default_operand(fl->a, &op->params[i]);
+            continue;
+        }
+        dsl_value v = eval(fl, given[i]);
+        ok = value_operand(fl, op, &op->params[i], &v, &operands[i]) && ok;
+        if (i == 0)
+            first = v;
+    }
+    if (!ok)
+        return poison();
+    op_call checked = {fl->fe->program, fl->ir, op, operands, call->span, &fl->fe->errors};
+    return finish(fl, &checked, target, &first);
+}
+
+/* ---- subscripts ---- */
+
+const ir_stmt *find_definition(const ir_block *block, const ir_var *var)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const ir_stmt *s = block->items[i];
+        if (s->target == var && s->kind == IR_DO)
+            return s;
+        const ir_stmt *inner = find_definition(&s->body, var);
+        if (inner == NULL)
+            inner = find_definition(&s->orelse, var);
+        if (inner != NULL)
+            return inner;
+    }
+    return NULL;
+}
+
+/* The parameter of which `var` is a view, and how many of its leading dimensions were dropped. */
+static int32_t viewed_param(const lowering *fl, const ir_var *var, int32_t *dropped)
+{
+    for (int32_t i = 0; i < fl->ir->params.count; i++) {
+        if (fl->ir->params.items[i] == var)
+            return i;
+    }
+    const ir_stmt *s = find_definition(&fl->ir->body, var);
+    if (s == NULL || s->op_def->id != OP_SUBSCRIPT)
+        return -1;
+    *dropped += s->operands[1].count;
+    return viewed_param(fl, s->operands[0].var, dropped);
+}
+
+/* Remembers that a loop over all devices indexes a dimension of a parameter: at a call, that
+ * dimension must have as many entries as there are devices. */
+static void note_world_dim(lowering *fl, const ir_var *source, const ir_operand *indices)
+{
+    int32_t dim = 0;
+    int32_t param = viewed_param(fl, source, &dim);
+    if (param < 0 || param >= fl->ir->world_dims.count || fl->ir->world_dims.items[param] >= 0)
+        return;
+    for (int32_t i = 0; i < indices->count; i++) {
+        const ir_expr *index = indices->exprs[i];
+        for (int64_t k = 0; index->kind == IR_VAR && k < fl->world_loops.count; k++) {
+            if (fl->world_loops.items[k] == index->var) {
+                fl->ir->world_dims.items[param] = dim + i;
+                return;
+            }
+        }
+    }
+}
+
+dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
+{
+    const op_def *op = op_get(OP_SUBSCRIPT);
+    ir_kind kind = base.var->type.kind;
+    for (int64_t i = 0; i < e->items.count; i++) {
+        if (e->items.items[i]->kind == SYNTAX_SLICE)
+            return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->items.items[i]->span,
+                          "write pl.slice(x, shape, offset)",
+                          "Unsupported expression type: Slice in a subscript");
+    }
+    if (!check_plane(fl, op, arena_printf(fl->a, "%s[...]", ir_kind_name(kind)), e->span))
+        return poison();
+    if (kind != IR_TENSOR)
+        return report(fl->fe, DIAG_BAD_INDEX, e->span,
+                      "pass the whole window; each rank sees its own slice",
+                      "a host function cannot index a %s", ir_kind_name(kind));
+    const ir_expr **exprs = arena_array(fl->a, const ir_expr *, e->items.count);
+    bool ok = true;
+    for (int64_t i = 0; i < e->items.count; i++) {
+        dsl_value index;
+        ok = eval_integer(fl, e->items.items[i], arena_printf(fl->a, "index element %d", (int)i),
+                          &index) &&
+             ok;
+        exprs[i] = index.expr;
+    }
+    if (!ok)
+        return poison();
+    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    operands[0] = (ir_operand){.kind = IR_OPERAND_VAR, .var = base.var, .span = base.span};
+    operands[1] = (ir_operand){.kind = IR_OPERAND_LIST,
+                               .exprs = exprs,
+                               .count = (int32_t)e->items.count,
+                               .span = e->span};
+    op_call call = {fl->fe->program, fl->ir, op, operands, e->span, &fl->fe->errors};
+    dsl_value result = finish(fl, &call, target, &base);
+    if (result.kind != VALUE_POISON)
+        note_world_dim(fl, base.var, &operands[1]);
+    return result;
+}

@@ -1,0 +1,354 @@
+/* The names of one function: what each is bound to at the point that is being lowered.
+ *
+ * Names are function-wide, as in Python: a name that is assigned anywhere in the function is the
+ * function's own everywhere in it. What a name is bound to changes from statement to statement; flow.c
+ * takes snapshots and joins them where paths meet.
+ *
+ * Scalars and tiles are values: a name's variable holds them, and assigning a value of the same type
+ * computes into that variable again, so a loop-carried accumulator keeps one place. Handles (tensors,
+ * windows, buffers, communicators) are only bound: `data = pl.store(t, o, data)` leaves `data` bound to
+ * the variable that it was bound to, and no statement is made of it. Only where paths bind different
+ * handles a name gets a variable of its own (binding.cell), which statements then set at run time.
+ *
+ * A name that is assigned once, to a constant, is that constant: it has no variable and may stand where
+ * constants are needed, in shapes of tiles for example. */
+#include "frontend/lower.h"
+
+#include <string.h>
+
+/* ---- which names there are ---- */
+
+typedef VEC(const syntax_expr *) target_list;
+
+static void collect_target(arena *a, const syntax_expr *target, target_list *list)
+{
+    if (target == NULL)
+        return;
+    if (target->kind == SYNTAX_NAME)
+        vec_push(a, list, target);
+    if (target->kind == SYNTAX_STARRED)
+        collect_target(a, target->a, list);
+    if (target->kind == SYNTAX_TUPLE || target->kind == SYNTAX_LIST) {
+        for (int64_t i = 0; i < target->items.count; i++)
+            collect_target(a, target->items.items[i], list);
+    }
+}
+
+/* Every place of the block that binds a name, in the order of writing. */
+static void collect_targets(arena *a, const syntax_block *block, target_list *list)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const syntax_stmt *s = block->items[i];
+        bool binds = s->kind == SYNTAX_ASSIGN || s->kind == SYNTAX_AUGMENTED ||
+                     s->kind == SYNTAX_FOR || (s->kind == SYNTAX_ANNOTATED && s->value != NULL);
+        if (binds)
+            collect_target(a, s->target, list);
+        if (s->kind == SYNTAX_WITH) {
+            for (int64_t k = 1; k < s->items.count; k += 2)
+                collect_target(a, s->items.items[k], list);
+        }
+        collect_targets(a, &s->body, list);
+        collect_targets(a, &s->orelse, list);
+    }
+}
+
+int64_t scope_find(const lowering *fl, const char *name)
+{
+    for (int64_t i = 0; i < fl->names.count; i++) {
+        if (strcmp(fl->names.names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+void scope_declare(lowering *fl, const char *name, bool assigned)
+{
+    name_scope *names = &fl->names;
+    int64_t index = scope_find(fl, name);
+    if (index < 0) {
+        if (names->count == names->capacity) {
+            int64_t capacity = names->capacity == 0 ? 16 : names->capacity * 2;
+            name_scope grown = {arena_array(fl->a, const char *, capacity),
+                                arena_array(fl->a, binding *, capacity),
+                                arena_array(fl->a, int32_t, capacity), names->count, capacity};
+            for (int64_t i = 0; i < names->count; i++) {
+                grown.names[i] = names->names[i];
+                grown.bindings[i] = names->bindings[i];
+                grown.assignments[i] = names->assignments[i];
+            }
+            *names = grown;
+        }
+        index = names->count++;
+        names->names[index] = name;
+        names->bindings[index] = arena_new(fl->a, binding);
+    }
+    names->assignments[index] += assigned ? 1 : 0;
+}
+
+void scope_collect(lowering *fl, const syntax_block *block)
+{
+    target_list list = {0};
+    collect_targets(fl->a, block, &list);
+    for (int64_t i = 0; i < list.count; i++)
+        scope_declare(fl, list.items[i]->text, true);
+}
+
+void names_bound(const lowering *fl, const syntax_block *block, name_set *set)
+{
+    target_list list = {0};
+    collect_targets(fl->a, block, &list);
+    for (int64_t i = 0; i < list.count; i++) {
+        int64_t index = scope_find(fl, list.items[i]->text);
+        bool known = false;
+        for (int64_t k = 0; k < set->count; k++)
+            known = known || set->items[k] == index;
+        if (!known)
+            vec_push(fl->a, set, index);
+    }
+}
+
+/* ---- values and variables ---- */
+
+ir_var *value_var(const dsl_value *v)
+{
+    if (v->kind == VALUE_VAR)
+        return v->var;
+    return v->kind == VALUE_SCALAR && v->expr->kind == IR_VAR ? v->expr->var : NULL;
+}
+
+dsl_value var_value(arena *a, ir_var *var, pypto_span span)
+{
+    if (var->type.kind == IR_SCALAR)
+        return scalar_value(ir_ref(a, var), span);
+    return (dsl_value){.kind = VALUE_VAR, .var = var, .span = span};
+}
+
+bool value_type(const dsl_value *v, ir_type *type)
+{
+    if (v->kind == VALUE_VAR)
+        *type = v->var->type;
+    else if (v->kind == VALUE_SCALAR)
+        *type = ir_scalar_type(v->expr->dtype);
+    else
+        return false;
+    return true;
+}
+
+static bool same_text(const char *x, const char *y)
+{
+    return strcmp(x == NULL ? "" : x, y == NULL ? "" : y) == 0;
+}
+
+bool same_value(const dsl_value *x, const dsl_value *y)
+{
+    if (x->kind != y->kind)
+        return false;
+    switch (x->kind) {
+    case VALUE_POISON:
+    case VALUE_NONE: return true;
+    case VALUE_SCALAR:
+        return x->literal == y->literal && x->expr->dtype == y->expr->dtype &&
+               ir_expr_equal(x->expr, y->expr);
+    case VALUE_VAR: return x->var == y->var;
+    case VALUE_DTYPE: return x->dtype == y->dtype;
+    case VALUE_STRING:
+    case VALUE_PATH:
+    case VALUE_OTHER: return same_text(x->text, y->text);
+    case VALUE_ENUM:
+    case VALUE_FUNCTION: return x->integer == y->integer && same_text(x->text, y->text);
+    case VALUE_TUPLE: break;
+    }
+    bool same = x->count == y->count;
+    for (int32_t i = 0; same && i < x->count; i++)
+        same = same_value(&x->items[i], &y->items[i]);
+    return same;
+}
+
+/* A handle's storage does not change by being named again. */
+static ir_var *new_local(lowering *fl, const char *name, const ir_type *type, pypto_span span)
+{
+    return ir_var_create(fl->fe->program, fl->ir, IR_VAR_LOCAL, name, *type, span);
+}
+
+ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span)
+{
+    const char *name = NULL;
+    do {
+        name = arena_printf(fl->a, "t%d", fl->temporaries++);
+    } while (scope_find(fl, name) >= 0);
+    return new_local(fl, name, type, span);
+}
+
+void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span)
+{
+    if (value_var(v) == target)
+        return;
+    ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_ASSIGN, span);
+    s->target = target;
+    if (v->kind == VALUE_SCALAR)
+        s->value = v->expr;
+    else
+        s->source = v->var;
+}
+
+static dsl_value settle_in_temporary(lowering *fl, const dsl_value *v)
+{
+    ir_type type;
+    if (!value_type(v, &type))
+        return *v;
+    ir_var *var = temporary(fl, &type, v->span);
+    if (v->kind == VALUE_VAR)
+        var->root = v->var->root;
+    emit_assign(fl, var, v, v->span);
+    return var_value(fl->a, var, v->span);
+}
+
+dsl_value settle(lowering *fl, dsl_value v)
+{
+    if (v.kind == VALUE_TUPLE) {
+        dsl_value *items = arena_array(fl->a, dsl_value, v.count);
+        for (int32_t i = 0; i < v.count; i++)
+            items[i] = settle(fl, v.items[i]);
+        v.items = items;
+        return v;
+    }
+    if (v.kind == VALUE_SCALAR) {
+        bool constant = v.expr->kind == IR_INT || v.expr->kind == IR_FLOAT || v.expr->kind == IR_BOOL;
+        bool fixed = v.expr->kind == IR_VAR &&
+                     (v.expr->var->kind == IR_VAR_PARAM || v.expr->var->kind == IR_VAR_DIM);
+        return constant || fixed ? v : settle_in_temporary(fl, &v);
+    }
+    /* A handle without a root is one that is set at run time. */
+    if (v.kind == VALUE_VAR && (v.var->type.kind == IR_TILE || v.var->root == NULL))
+        return settle_in_temporary(fl, &v);
+    return v;
+}
+
+/* ---- bindings ---- */
+
+void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+{
+    binding *b = arena_new(fl->a, binding);
+    b->state = v.kind == VALUE_POISON ? BINDING_POISONED : BINDING_BOUND;
+    b->v = v;
+    b->span = span;
+    b->depth = fl->depth;
+    fl->names.bindings[name] = b;
+}
+
+void scope_poison(lowering *fl, int64_t name)
+{
+    scope_bind(fl, name, poison(), SPAN_NONE);
+}
+
+binding **scope_snapshot(const lowering *fl)
+{
+    binding **saved = arena_array(fl->a, binding *, fl->names.count);
+    for (int64_t i = 0; i < fl->names.count; i++)
+        saved[i] = fl->names.bindings[i];
+    return saved;
+}
+
+void scope_restore(lowering *fl, binding *const *saved)
+{
+    for (int64_t i = 0; i < fl->names.count; i++)
+        fl->names.bindings[i] = saved[i];
+}
+
+static void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s)
+{
+    vec_push(fl->a, block, s);
+    for (int64_t i = block->count - 1; i > at; i--)
+        block->items[i] = block->items[i - 1];
+    block->items[at] = s;
+}
+
+static ir_stmt *new_assign(lowering *fl, ir_var *target, const ir_expr *number, pypto_span span)
+{
+    ir_stmt *s = arena_new(fl->a, ir_stmt);
+    s->kind = IR_ASSIGN;
+    s->span = span;
+    s->target = target;
+    s->value = number;
+    return s;
+}
+
+/* A loop variable is read after its loop: the loop's body now stores it in a variable that outlives the
+ * loop, and what the name was before (or 0) is stored in it first, for loops that do not run. */
+static void keep_loop_variable(lowering *fl, int64_t name, binding *b)
+{
+    const ir_type type = ir_scalar_type(PYPTO_INDEX);
+    ir_var *var = new_local(fl, fl->names.names[name], &type, b->loop->span);
+    int64_t at = 0;
+    while (at < b->block->count && b->block->items[at] != b->loop)
+        at++;
+    insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, b->loop->span));
+    insert_stmt(fl, &b->loop->body, 0,
+                new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
+    for (binding *same = b; same != NULL; same = same->origin) {
+        same->state = BINDING_BOUND;
+        same->v = var_value(fl->a, var, b->span);
+    }
+}
+
+static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
+{
+    return report(fl->fe, DIAG_UNDEFINED_NAME, span,
+                  "assign it before it is read; a name that a function assigns is its own everywhere "
+                  "in it",
+                  "Undefined variable '%s': nothing is assigned to it before this line",
+                  fl->names.names[name]);
+}
+
+dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
+{
+    binding *b = fl->names.bindings[name];
+    for (binding *seen = b; seen != NULL; seen = seen->origin)
+        seen->read = true;
+    dsl_value v = b->v;
+    switch (b->state) {
+    case BINDING_UNBOUND: return unbound(fl, name, span);
+    case BINDING_POISONED: return poison();
+    case BINDING_BOUND: break;
+    case BINDING_LOOP_END:
+        keep_loop_variable(fl, name, b);
+        v = b->v;
+        break;
+    case BINDING_PARTIAL:
+        v = report(fl->fe, DIAG_UNDEFINED_NAME, span,
+                   "assign it in both branches, or before the if",
+                   "Undefined variable '%s' on some paths: it is assigned in only one branch of the "
+                   "'if' at line %d",
+                   fl->names.names[name], b->span.line);
+        scope_poison(fl, name);
+        break;
+    case BINDING_CONFLICT:
+        v = report(fl->fe, DIAG_RETYPED_NAME, span,
+                   "use another name for one of the two, or convert one with pl.cast",
+                   "Cannot reassign '%s' with a different type: lines %d and %d bind different types, "
+                   "and both reach this line",
+                   fl->names.names[name], b->span.line, b->other_span.line);
+        scope_poison(fl, name);
+        break;
+    }
+    v.span = span;
+    return v;
+}
+
+/* Reuses the name's variable of that type, whichever it is: what it held is dead once the name is
+ * assigned again. Handles are new each time, because another name may be bound to the same one. */
+ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span)
+{
+    if (name < 0)
+        return temporary(fl, type, span);
+    const char *spelled = fl->names.names[name];
+    if (ir_is_handle(type->kind))
+        return new_local(fl, spelled, type, span);
+    for (int64_t i = 0; i < fl->ir->vars.count; i++) {
+        ir_var *var = fl->ir->vars.items[i];
+        if (var->kind == IR_VAR_LOCAL && ir_type_equal(&var->type, type) &&
+            strcmp(var->name, spelled) == 0)
+            return var;
+    }
+    return new_local(fl, spelled, type, span);
+}

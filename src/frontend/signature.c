@@ -1,0 +1,242 @@
+/* Parameters: from annotations and from what is known of the arguments to IR variables, and the
+ * entry's arguments against them.
+ *
+ * An annotation decides a parameter's type; only a bare pl.Tensor or pld.DistributedTensor takes shape
+ * and element type from the argument. Extents of the caller that vary become dimensions of their own
+ * in the callee.
+ *
+ * A number passed to the entry in a jit call is baked in: the parameter stays in the signature, but
+ * reading its name gives the constant. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+/* ---- parameters ---- */
+
+static bool check_param_kind(lowering *fl, const syntax_param *param, const dsl_annotation *declared)
+{
+    const char *message = NULL;
+    const char *hint = NULL;
+    ir_kind kind = declared->type.kind;
+    if (declared->form == ANNOTATION_TUPLE)
+        message = "Parameter type cannot be a tuple";
+    else if (declared->form == ANNOTATION_NONE)
+        message = "a parameter cannot be None";
+    else if (kind == IR_TILE || kind == IR_BUFFER)
+        message = kind == IR_TILE ? "a Tile is local to its kernel and cannot be a parameter"
+                                  : "a window buffer cannot be a parameter; pass a pld.window of it";
+    else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST)
+        message = "a host function does not take windows as parameters";
+    if (message == NULL)
+        return true;
+    if (kind == IR_WINDOW)
+        hint = "pld.alloc_window_buffer and pld.window make them in the host function";
+    report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span, hint, "%s", message);
+    return false;
+}
+
+/* The shape of a bare parameter. Extents that the caller does not know are dimensions of this
+ * function. */
+static bool bare_type(lowering *fl, const syntax_param *param, const given_param *given,
+                      ir_type *type)
+{
+    if (given == NULL) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span,
+               "write pl.Tensor[[1, 256], pl.FP32], or compile with sample arguments",
+               "parameter '%s': bare 'pl.Tensor' needs an argument to take its shape from",
+               param->name);
+        return false;
+    }
+    bool memory = given->type.kind == IR_TENSOR || given->type.kind == IR_WINDOW;
+    if (given->kind != GIVEN_TYPE || !memory)
+        return false; /* the call reports what is wrong with the argument */
+    type->dtype = given->type.dtype;
+    type->ndim = given->type.ndim;
+    for (int32_t i = 0; i < type->ndim; i++) {
+        int64_t extent = 0;
+        if (ir_is_const_int(given->type.shape[i], &extent))
+            type->shape[i] = ir_int(fl->a, extent);
+        else
+            type->shape[i] = symbol_expr(
+                fl, arena_printf(fl->a, "%s_dim%d", param->name, i), param->span);
+    }
+    return true;
+}
+
+/* A number of the entry as a constant of the parameter's type; NULL when it does not fit, which
+ * check_entry() reports. */
+static const ir_expr *baked(arena *a, const ir_expr *number, pypto_dtype dtype)
+{
+    bool to_float = ir_is_integer(number->dtype) && ir_is_float(dtype);
+    if (!to_float && !dtype_same_category(number->dtype, dtype))
+        return NULL;
+    if (number->kind == IR_INT && ir_is_integer(dtype) && !dtype_holds(dtype, number->integer))
+        return NULL;
+    return ir_convert(a, number, dtype, SPAN_NONE);
+}
+
+static void declare_param(lowering *fl, const syntax_param *param, const given_param *given)
+{
+    ir_type type = {.kind = IR_NONE};
+    pld_direction direction = PLD_IN;
+    bool ok = param->annotation != NULL;
+    if (!ok) {
+        report(fl->fe, DIAG_MISSING_ANNOTATION, param->span,
+               "write its type: pl.Tensor[[1, 256], pl.FP32]",
+               "parameter '%s' is missing type annotation", param->name);
+    } else {
+        dsl_annotation declared = read_annotation(fl, param->annotation);
+        type = declared.type;
+        direction = declared.direction;
+        ok = declared.form != ANNOTATION_FAILED && check_param_kind(fl, param, &declared) &&
+             (declared.form != ANNOTATION_BARE || bare_type(fl, param, given, &type));
+    }
+    if (!ok)
+        type = (ir_type){.kind = IR_NONE};
+    ir_var *var = ir_var_create(fl->fe->program, fl->ir, IR_VAR_PARAM, param->name, type, param->span);
+    var->direction = direction;
+    int64_t name = scope_find(fl, param->name);
+    if (!ok) {
+        scope_poison(fl, name);
+        return;
+    }
+    dsl_value v = var_value(fl->a, var, param->span);
+    if (type.kind == IR_SCALAR && given != NULL && given->kind == GIVEN_CONSTANT) {
+        const ir_expr *number = baked(fl->a, given->number, type.dtype);
+        v = number == NULL ? poison() : scalar_value(number, param->span);
+    }
+    scope_bind(fl, name, v, param->span);
+}
+
+void lower_signature(lowering *fl, const given_param *given, int32_t count)
+{
+    const syntax_function *syntax = fl->syntax;
+    fl->in_signature = true;
+    if (syntax->unsupported_params != NULL)
+        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, syntax->span, "name every parameter",
+               "'%s': %s are not supported in a DSL function", syntax->name,
+               syntax->unsupported_params);
+    for (int64_t i = 0; i < syntax->params.count; i++) {
+        declare_param(fl, &syntax->params.items[i], i < count ? &given[i] : NULL);
+        if (fl->ir->plane == PLD_PLANE_HOST)
+            vec_push(fl->a, &fl->ir->world_dims, -1);
+    }
+    bind_symbols(fl);
+    fl->in_signature = false;
+}
+
+/* ---- the entry ---- */
+
+given_param *entry_given(arena *a, const frontend_arg *args, int32_t count)
+{
+    given_param *given = arena_array(a, given_param, count);
+    for (int32_t i = 0; i < count; i++) {
+        const frontend_arg *arg = &args[i];
+        given[i].kind = arg->kind == FRONTEND_TENSOR ? GIVEN_TYPE : GIVEN_CONSTANT;
+        given[i].type = (ir_type){.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
+        switch (arg->kind) {
+        case FRONTEND_TENSOR:
+            for (int32_t d = 0; d < arg->ndim; d++)
+                given[i].type.shape[d] = ir_int(a, arg->shape[d]);
+            break;
+        case FRONTEND_INT: given[i].number = ir_int(a, arg->integer); break;
+        case FRONTEND_FLOAT: given[i].number = ir_float(a, arg->real); break;
+        case FRONTEND_BOOL: given[i].number = ir_bool(a, arg->integer != 0); break;
+        }
+    }
+    return given;
+}
+
+static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend_arg *arg)
+{
+    pypto_dtype dtype = param->type.dtype;
+    const char *given = arg->kind == FRONTEND_TENSOR ? "a tensor"
+                        : arg->kind == FRONTEND_INT  ? "an int"
+                        : arg->kind == FRONTEND_BOOL ? "a bool"
+                                                     : "a float";
+    bool is_int = arg->kind == FRONTEND_INT;
+    bool fits = dtype == PYPTO_BOOL       ? arg->kind == FRONTEND_BOOL
+                : ir_is_float(dtype) ? is_int || arg->kind == FRONTEND_FLOAT
+                                          : is_int;
+    if (!fits)
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL,
+               "argument '%s' is %s, but its parameter is a %s scalar", param->name, given,
+               pypto_dtype_name(dtype));
+    else if (is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL, "argument '%s': %lld does not fit %s",
+               param->name, (long long)arg->integer, pypto_dtype_name(dtype));
+}
+
+static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index, dim_match *match,
+                               const frontend_arg *arg)
+{
+    const ir_var *param = f->params.items[index];
+    const ir_type *type = &param->type;
+    if (arg->kind != FRONTEND_TENSOR) {
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a torch tensor or a NumPy array",
+               "argument '%s' is a number, but its parameter is a tensor", param->name);
+        return;
+    }
+    if (arg->dtype != type->dtype)
+        report(fe, DIAG_ARGUMENT_TYPE, param->span,
+               arena_printf(fe->a, "convert it, or annotate the parameter with pl.%s",
+                            dtype_spelling(arg->dtype)),
+               "argument '%s' has dtype %s, but %s is declared", param->name,
+               pypto_dtype_name(arg->dtype), pypto_dtype_name(type->dtype));
+    if (arg->ndim != type->ndim) {
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL,
+               "argument '%s' has %d dimensions, but %d are declared", param->name, arg->ndim,
+               type->ndim);
+        return;
+    }
+    ir_type actual = {.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
+    for (int32_t d = 0; d < arg->ndim; d++)
+        actual.shape[d] = ir_int(fe->a, arg->shape[d]);
+    const char *problem = match_dims(fe->a, match, f, index, &actual);
+    if (problem != NULL)
+        report(fe, DIAG_ARGUMENT_TYPE, param->span,
+               "for a dimension that varies, the number of devices for instance, write "
+               "NR = pl.dynamic(\"NR\") before the function and NR in the annotation",
+               "argument '%s': %s", param->name, problem);
+}
+
+static frontend_arg pattern_of(const ir_var *param, const frontend_arg *arg)
+{
+    const ir_type *type = &param->type;
+    frontend_arg pattern = {.dtype = type->dtype, .ndim = type->ndim};
+    if (type->kind == IR_SCALAR) {
+        pattern.kind = arg != NULL                     ? arg->kind
+                       : type->dtype == PYPTO_BOOL     ? FRONTEND_BOOL
+                       : ir_is_float(type->dtype) ? FRONTEND_FLOAT
+                                                       : FRONTEND_INT;
+        pattern.integer = arg != NULL ? arg->integer : 0;
+        pattern.real = arg != NULL ? arg->real : 0.0;
+        return pattern;
+    }
+    pattern.kind = FRONTEND_TENSOR;
+    for (int32_t d = 0; d < type->ndim; d++) {
+        pattern.shape[d] = -1;
+        (void)ir_is_const_int(type->shape[d], &pattern.shape[d]);
+    }
+    return pattern;
+}
+
+void check_entry(frontend *fe, const instance *entry, const frontend_arg *args)
+{
+    const ir_function *f = entry->ir;
+    dim_match match = dim_match_make(fe->a, f);
+    for (int32_t i = 0; i < f->params.count; i++) {
+        const ir_var *param = f->params.items[i];
+        const frontend_arg *arg = args == NULL ? NULL : &args[i];
+        if (param->type.kind == IR_WINDOW)
+            report(fe, DIAG_BAD_CALL, param->span,
+                   "call a @pl.jit.host function, which makes the window and dispatches this one",
+                   "'%s' takes a window, so it cannot be called from Python", f->name);
+        else if (param->type.kind == IR_SCALAR && arg != NULL)
+            check_entry_scalar(fe, param, arg);
+        else if (param->type.kind == IR_TENSOR && arg != NULL)
+            check_entry_tensor(fe, f, i, &match, arg);
+        frontend_arg pattern = pattern_of(param, arg);
+        vec_push(fe->a, &fe->result->pattern, pattern);
+    }
+}

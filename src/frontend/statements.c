@@ -1,0 +1,363 @@
+/* Statements other than if and for: assignments, annotated and augmented ones, returns, and what the
+ * DSL does not have.
+ *
+ * What assigning means depends on the kind of value, see scope.c. A return emits nothing by itself: it
+ * says which parameters' storage the function's value is, and only leaves the function where something
+ * would still follow. */
+#include "frontend/lower.h"
+
+#include "ops/dtypes.h"
+
+#include <string.h>
+
+/* ---- assigning to a name ---- */
+
+/* What a scalar becomes when the name already holds one: a literal takes its type if it fits, and in a
+ * branch or loop a narrower number is widened to it, so that the paths agree. */
+static void adapt_to_name(lowering *fl, const binding *b, dsl_value *v)
+{
+    if (b->state != BINDING_BOUND || b->v.kind != VALUE_SCALAR)
+        return;
+    pypto_dtype have = b->v.expr->dtype;
+    pypto_dtype given = v->expr->dtype;
+    bool fits = ir_is_integer(given)
+                    ? ir_is_float(have) || dtype_holds(have, v->expr->integer)
+                    : dtype_same_category(given, have);
+    if (v->literal && fits) {
+        const ir_expr *number = ir_is_float(given) ? ir_float(fl->a, v->real) : v->expr;
+        v->expr = ir_convert(fl->a, number, have, v->span);
+    } else if (!v->literal && b->depth < fl->depth && dtype_same_category(given, have) &&
+               dtype_widens(given, have)) {
+        v->expr = ir_convert(fl->a, v->expr, have, v->span);
+    }
+    v->literal = false;
+}
+
+static void assign_scalar(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+{
+    bool once = fl->names.assignments[name] == 1;
+    if (once && v.literal) {
+        scope_bind(fl, name, v, span);
+        return;
+    }
+    adapt_to_name(fl, fl->names.bindings[name], &v);
+    ir_type type = ir_scalar_type(v.expr->dtype);
+    ir_var *target = scope_target(fl, name, &type, span);
+    emit_assign(fl, target, &v, span);
+    if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_WORLD_SIZE)
+        vec_push(fl->a, &fl->world_sizes, target);
+    scope_bind(fl, name, var_value(fl->a, target, span), span);
+}
+
+static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+{
+    const binding *b = fl->names.bindings[name];
+    bool at_run_time = b->state == BINDING_BOUND && b->cell && b->v.kind == VALUE_VAR &&
+                       ir_type_equal(&b->v.var->type, &v.var->type);
+    if (at_run_time) {
+        ir_var *cell = b->v.var;
+        emit_assign(fl, cell, &v, span);
+        v = var_value(fl->a, cell, span);
+    }
+    scope_bind(fl, name, v, span);
+    fl->names.bindings[name]->cell = at_run_time;
+}
+
+static void assign(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+{
+    if (v.kind == VALUE_SCALAR) {
+        assign_scalar(fl, name, v, span);
+    } else if (v.kind == VALUE_VAR && v.var->type.kind == IR_TILE) {
+        ir_var *target = scope_target(fl, name, &v.var->type, span);
+        emit_assign(fl, target, &v, span);
+        scope_bind(fl, name, var_value(fl->a, target, span), span);
+    } else if (v.kind == VALUE_VAR) {
+        assign_handle(fl, name, v, span);
+    } else {
+        scope_bind(fl, name, settle(fl, v), span);
+    }
+}
+
+/* ---- targets ---- */
+
+static void poison_target(lowering *fl, const syntax_expr *target)
+{
+    if (target->kind == SYNTAX_NAME)
+        scope_poison(fl, scope_find(fl, target->text));
+    for (int64_t i = 0; i < target->items.count; i++)
+        poison_target(fl, target->items.items[i]);
+}
+
+static void bad_target(lowering *fl, const syntax_expr *target)
+{
+    const char *hint = target->kind == SYNTAX_SUBSCRIPT
+                           ? "write a tile into a tensor with pl.store(tile, offsets, tensor)"
+                           : NULL;
+    report(fl->fe, DIAG_BAD_ASSIGNMENT, target->span, hint,
+           "Unsupported assignment: the target must be a variable name");
+}
+
+static void unpack(lowering *fl, const syntax_stmt *s)
+{
+    const syntax_expr *target = s->target;
+    for (int64_t i = 0; i < target->items.count; i++) {
+        if (target->items.items[i]->kind != SYNTAX_NAME) {
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, target->items.items[i]->span, NULL,
+                   "Tuple unpacking target must be a variable name");
+            poison_target(fl, target);
+            return;
+        }
+    }
+    dsl_value v = eval(fl, s->value);
+    if (v.kind != VALUE_TUPLE || v.count != target->items.count) {
+        if (v.kind == VALUE_TUPLE)
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, NULL, "cannot unpack %d values into %lld names",
+                   v.count, (long long)target->items.count);
+        else if (v.kind != VALUE_POISON)
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span, NULL, "cannot unpack %s",
+                   describe(fl->a, &v));
+        poison_target(fl, target);
+        return;
+    }
+    /* a, b = b, a: all of the right side is read before any name changes. */
+    if (s->value->kind == SYNTAX_TUPLE || s->value->kind == SYNTAX_LIST)
+        v = settle(fl, v);
+    for (int64_t i = 0; i < target->items.count; i++)
+        assign(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
+}
+
+static void lower_assign(lowering *fl, const syntax_stmt *s)
+{
+    if (s->target->kind == SYNTAX_TUPLE || s->target->kind == SYNTAX_LIST) {
+        unpack(fl, s);
+    } else if (s->target->kind != SYNTAX_NAME) {
+        bad_target(fl, s->target);
+        eval(fl, s->value);
+    } else {
+        int64_t name = scope_find(fl, s->target->text);
+        assign(fl, name, eval_into(fl, s->value, name), s->span);
+    }
+}
+
+static void lower_augmented(lowering *fl, const syntax_stmt *s)
+{
+    if (s->target->kind != SYNTAX_NAME) {
+        bad_target(fl, s->target);
+        return;
+    }
+    int64_t name = scope_find(fl, s->target->text);
+    dsl_value x = scope_read(fl, name, s->target->span);
+    dsl_value y = eval(fl, s->value);
+    bool ok = x.kind != VALUE_POISON && y.kind != VALUE_POISON;
+    assign(fl, name, ok ? scalar_binary(fl, s->text, x, y, s->span) : poison(), s->span);
+}
+
+/* ---- annotations ---- */
+
+static bool mismatch(lowering *fl, pypto_span span, const char *what, const char *problem)
+{
+    report(fl->fe, DIAG_BAD_ANNOTATION, span, NULL, "Type annotation for %s is %s", what, problem);
+    return false;
+}
+
+static bool check_shape(lowering *fl, const ir_type *declared, const ir_type *have, pypto_span span,
+                        const char *what)
+{
+    arena *a = fl->a;
+    if (declared->dtype != have->dtype)
+        return mismatch(fl, span, what,
+                        arena_printf(a, "dtype %s but expression has dtype %s",
+                                     pypto_dtype_name(declared->dtype),
+                                     pypto_dtype_name(have->dtype)));
+    if (declared->ndim != have->ndim)
+        return mismatch(fl, span, what,
+                        arena_printf(a, "rank %d but expression has rank %d", declared->ndim,
+                                     have->ndim));
+    for (int32_t i = 0; i < have->ndim; i++) {
+        int64_t x = 0;
+        int64_t y = 0;
+        if (ir_is_const_int(declared->shape[i], &x) && ir_is_const_int(have->shape[i], &y) && x != y)
+            return mismatch(fl, span, what,
+                            arena_printf(a, "shape dimension %d = %lld but expression has %lld", i,
+                                         (long long)x, (long long)y));
+    }
+    return true;
+}
+
+/* `what` is "'x'" or "the result". */
+static bool check_type(lowering *fl, const dsl_annotation *declared, const ir_type *have,
+                       pypto_span span, const char *what)
+{
+    bool same_kind = declared->type.kind == have->kind ||
+                     (declared->type.kind == IR_TENSOR && have->kind == IR_WINDOW);
+    if (!same_kind)
+        return mismatch(fl, span, what,
+                        arena_printf(fl->a, "%s but expression has type %s",
+                                     ir_kind_name(declared->type.kind), ir_kind_name(have->kind)));
+    bool shaped = have->kind == IR_TENSOR || have->kind == IR_WINDOW || have->kind == IR_TILE;
+    return declared->form == ANNOTATION_BARE || !shaped ||
+           check_shape(fl, &declared->type, have, span, what);
+}
+
+/* A scalar gets the annotated type when it is a literal, or an integer beside INDEX. */
+static dsl_value annotated_scalar(lowering *fl, const dsl_annotation *declared, dsl_value v,
+                                  pypto_span span, const char *what)
+{
+    pypto_dtype have = v.expr->dtype;
+    pypto_dtype want = declared->type.dtype;
+    bool with_index = ir_is_integer(have) && ir_is_integer(want) &&
+                      (dtype_is_index(have) || dtype_is_index(want));
+    if (v.literal || with_index || have == want)
+        return scalar_convert(fl, v, want, what);
+    (void)mismatch(fl, span, what,
+                   arena_printf(fl->a, "dtype %s but expression has dtype %s",
+                                pypto_dtype_name(want), pypto_dtype_name(have)));
+    return poison();
+}
+
+static void lower_annotated(lowering *fl, const syntax_stmt *s)
+{
+    dsl_annotation declared = read_annotation(fl, s->annotation);
+    if (s->value == NULL)
+        return;
+    if (s->target->kind != SYNTAX_NAME) {
+        bad_target(fl, s->target);
+        return;
+    }
+    int64_t name = scope_find(fl, s->target->text);
+    const char *what = arena_printf(fl->a, "'%s'", s->target->text);
+    dsl_value v = eval_into(fl, s->value, name);
+    ir_type have;
+    bool typed = declared.form == ANNOTATION_TYPE || declared.form == ANNOTATION_BARE;
+    if (v.kind == VALUE_SCALAR && typed && declared.type.kind == IR_SCALAR)
+        v = annotated_scalar(fl, &declared, v, s->annotation->span, what);
+    else if (typed && value_type(&v, &have) &&
+             !check_type(fl, &declared, &have, s->annotation->span, what))
+        v = poison();
+    assign(fl, name, v, s->span);
+}
+
+/* ---- returns ---- */
+
+/* The parameter whose storage the value is; NULL after reporting. */
+static ir_var *returned_param(lowering *fl, const dsl_value *v)
+{
+    ir_var *root = v->kind == VALUE_VAR ? v->var->root : NULL;
+    if (root != NULL && root->kind == IR_VAR_PARAM)
+        return root;
+    bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
+    if (v->kind == VALUE_VAR && ir_is_handle(v->var->type.kind) && root == NULL)
+        report(fl->fe, DIAG_BAD_RETURN, v->span, "return the same parameter on every path",
+               "the returned value is not the same parameter on all paths");
+    else if (v->kind != VALUE_POISON)
+        report(fl->fe, DIAG_BAD_RETURN, v->span,
+               tile ? "store it first: return pl.store(tile, offsets, out)"
+                    : "return one of the parameters, or what pl.store or a call gave for it",
+               "a function returns storage of its parameters, not %s", describe(fl->a, v));
+    return NULL;
+}
+
+static void lower_return(lowering *fl, const syntax_stmt *s)
+{
+    VEC(ir_var *) results = {0};
+    dsl_value v = {.kind = VALUE_NONE};
+    if (s->value != NULL)
+        v = eval(fl, s->value);
+    bool ok = v.kind != VALUE_POISON;
+    if (v.kind == VALUE_TUPLE) {
+        for (int32_t i = 0; i < v.count; i++) {
+            ir_var *param = returned_param(fl, &v.items[i]);
+            ok = ok && param != NULL;
+            vec_push(fl->a, &results, param);
+        }
+    } else if (ok && v.kind != VALUE_NONE) {
+        ir_var *param = returned_param(fl, &v);
+        ok = param != NULL;
+        vec_push(fl->a, &results, param);
+    }
+    if (fl->depth > 0)
+        ir_stmt_create(fl->fe->program, fl->block, IR_RETURN, s->span);
+    fl->terminated = true;
+    fl->result_poisoned = fl->result_poisoned || !ok;
+    if (!ok)
+        return;
+    bool same = results.count == fl->ir->results.count;
+    for (int64_t i = 0; fl->returned && same && i < results.count; i++)
+        same = results.items[i] == fl->ir->results.items[i];
+    if (fl->returned && !same && !fl->result_poisoned)
+        report(fl->fe, DIAG_BAD_RETURN, s->span, "return the same parameters on every path",
+               "the returns of '%s' give different parameters", fl->syntax->name);
+    for (int64_t i = 0; !fl->returned && i < results.count; i++)
+        vec_push(fl->a, &fl->ir->results, results.items[i]);
+    fl->returned = true;
+}
+
+void check_results(lowering *fl)
+{
+    if (fl->syntax->returns == NULL)
+        return;
+    dsl_annotation declared = read_annotation(fl, fl->syntax->returns);
+    int64_t count = fl->ir->results.count;
+    if (declared.form == ANNOTATION_FAILED || fl->result_poisoned || !fl->returned)
+        return;
+    const dsl_annotation *items = declared.form == ANNOTATION_TUPLE ? declared.items : &declared;
+    int32_t wanted = declared.form == ANNOTATION_TUPLE  ? declared.count
+                     : declared.form == ANNOTATION_NONE ? 0
+                                                        : 1;
+    if (wanted != count) {
+        report(fl->fe, DIAG_BAD_RETURN, fl->syntax->returns->span, NULL,
+               "'%s' declares %d result(s) but returns %lld", fl->syntax->name, wanted,
+               (long long)count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (items[i].form != ANNOTATION_NONE)
+            (void)check_type(fl, &items[i], &fl->ir->results.items[i]->type, items[i].span,
+                             "the result");
+    }
+}
+
+/* ---- all of them ---- */
+
+static void unsupported(lowering *fl, const syntax_stmt *s, const char *what)
+{
+    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span, NULL, "Unsupported statement type: %s", what);
+}
+
+static void lower_other(lowering *fl, const syntax_stmt *s)
+{
+    if (strcmp(s->text, "Assign") == 0)
+        report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, "write one assignment per line",
+               "Unsupported assignment: several targets");
+    else
+        unsupported(fl, s, s->text);
+}
+
+static void lower_stmt(lowering *fl, const syntax_stmt *s)
+{
+    switch (s->kind) {
+    case SYNTAX_ASSIGN: lower_assign(fl, s); break;
+    case SYNTAX_ANNOTATED: lower_annotated(fl, s); break;
+    case SYNTAX_AUGMENTED: lower_augmented(fl, s); break;
+    case SYNTAX_EXPR:
+        if (s->value->kind != SYNTAX_STRING)
+            eval(fl, s->value);
+        break;
+    case SYNTAX_FOR: lower_for(fl, s); break;
+    case SYNTAX_IF: lower_if(fl, s); break;
+    case SYNTAX_RETURN: lower_return(fl, s); break;
+    case SYNTAX_PASS: break;
+    case SYNTAX_WHILE: unsupported(fl, s, "While ('while' is not supported yet)"); break;
+    case SYNTAX_WITH: unsupported(fl, s, "With ('with' is not supported yet)"); break;
+    case SYNTAX_BREAK: unsupported(fl, s, "Break ('break' is not supported yet)"); break;
+    case SYNTAX_CONTINUE: unsupported(fl, s, "Continue ('continue' is not supported yet)"); break;
+    case SYNTAX_STMT_OTHER: lower_other(fl, s); break;
+    }
+}
+
+/* What follows a return on the same path is never run, and not looked at. */
+void lower_block(lowering *fl, const syntax_block *block)
+{
+    for (int64_t i = 0; i < block->count && !fl->terminated; i++)
+        lower_stmt(fl, block->items[i]);
+}

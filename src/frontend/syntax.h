@@ -1,0 +1,106 @@
+/* The syntax tree: Python's `ast`, reduced to what the DSL can mean, as plain C.
+ *
+ * Filled by python/module (from Python's own parser) or by a test; everything behind it knows no
+ * Python. Constructs that the DSL does not have arrive as SYNTAX_OTHER nodes that carry the ast class's
+ * name, so that the error about them is made in one place. All nodes live on one arena, strings
+ * included; spans name the file as the user knows it. */
+#ifndef FRONTEND_SYNTAX_H
+#define FRONTEND_SYNTAX_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <pypto/types.h>
+
+typedef struct syntax_expr syntax_expr;
+typedef struct syntax_stmt syntax_stmt;
+typedef VEC(syntax_expr *) syntax_exprs;
+typedef VEC(syntax_stmt *) syntax_block;
+
+typedef enum syntax_expr_kind {
+    SYNTAX_NAME,      /* text */
+    SYNTAX_INT,       /* integer; `overflow` when it does not fit 64 bits */
+    SYNTAX_FLOAT,     /* real */
+    SYNTAX_BOOL,      /* integer */
+    SYNTAX_NONE,
+    SYNTAX_STRING,    /* text */
+    SYNTAX_ATTRIBUTE, /* a . text */
+    SYNTAX_CALL,      /* a ( items, keywords ) */
+    SYNTAX_SUBSCRIPT, /* a [ items ]: a tuple index is spread out */
+    SYNTAX_SLICE,     /* a : b : c, each may be NULL; only inside SUBSCRIPT */
+    SYNTAX_TUPLE,     /* items */
+    SYNTAX_LIST,      /* items */
+    SYNTAX_UNARY,     /* text "-" "+" "not" "~", a */
+    SYNTAX_BINARY,    /* text "+" "//" ..., a, b */
+    SYNTAX_COMPARE,   /* a then texts[i] items[i]: chained comparisons have several */
+    SYNTAX_BOOLOP,    /* text "and" "or", items */
+    SYNTAX_IFEXP,     /* a if b else c */
+    SYNTAX_STARRED,   /* * a */
+    SYNTAX_OTHER      /* text: the ast class's name */
+} syntax_expr_kind;
+
+typedef struct syntax_keyword {
+    const char *name; /* NULL: ** */
+    syntax_expr *value;
+    pypto_span span;
+} syntax_keyword;
+
+struct syntax_expr {
+    syntax_expr_kind kind;
+    pypto_span span;
+    const char *text;
+    int64_t integer;
+    double real;
+    bool overflow;
+    syntax_expr *a;
+    syntax_expr *b;
+    syntax_expr *c;
+    syntax_exprs items;
+    VEC(const char *) texts;
+    VEC(syntax_keyword) keywords;
+};
+
+typedef enum syntax_stmt_kind {
+    SYNTAX_ASSIGN,     /* target = value; more than one target arrives as OTHER "Assign" */
+    SYNTAX_ANNOTATED,  /* target: annotation = value (value may be NULL) */
+    SYNTAX_AUGMENTED,  /* target text= value; text is the binary operator */
+    SYNTAX_EXPR,       /* value */
+    SYNTAX_FOR,        /* for target in value: body else: orelse */
+    SYNTAX_WHILE,      /* while value: body else: orelse */
+    SYNTAX_IF,         /* if value: body else: orelse */
+    SYNTAX_WITH,       /* with items: body; (context, as-target) pairs in items, target may be NULL */
+    SYNTAX_RETURN,     /* value may be NULL */
+    SYNTAX_BREAK,
+    SYNTAX_CONTINUE,
+    SYNTAX_PASS,
+    SYNTAX_STMT_OTHER  /* text: the ast class's name */
+} syntax_stmt_kind;
+
+struct syntax_stmt {
+    syntax_stmt_kind kind;
+    pypto_span span;
+    const char *text;
+    syntax_expr *target;
+    syntax_expr *annotation;
+    syntax_expr *value;
+    syntax_exprs items;
+    syntax_block body;
+    syntax_block orelse;
+};
+
+typedef struct syntax_param {
+    const char *name;
+    syntax_expr *annotation; /* NULL: none. A string annotation has been parsed already */
+    pypto_span span;
+} syntax_param;
+
+typedef struct syntax_function {
+    const char *name;
+    pypto_span span; /* of the `def` line */
+    VEC(syntax_param) params;
+    const char *unsupported_params; /* "*args", "keyword-only parameters", ...; NULL: none */
+    syntax_expr *returns;
+    syntax_block body; /* without the doc-string */
+} syntax_function;
+
+#endif

@@ -1,0 +1,54 @@
+/* Walks over the IR for passes, verifier and emitter: which variables something reads, and all
+ * statements of a block. Order is the order of writing, so that what a pass builds from a walk is
+ * deterministic. */
+#include "ir/ir.h"
+
+static void visit_operand(const ir_operand *operand, ir_var_visitor visit, void *context)
+{
+    switch (operand->kind) {
+    case IR_OPERAND_VAR: visit(context, operand->var); break;
+    case IR_OPERAND_EXPR: ir_visit_expr(operand->expr, visit, context); break;
+    case IR_OPERAND_LIST:
+        for (int32_t i = 0; i < operand->count; i++)
+            ir_visit_expr(operand->exprs[i], visit, context);
+        break;
+    case IR_OPERAND_NONE:
+    case IR_OPERAND_DTYPE:
+    case IR_OPERAND_ENUM: break;
+    }
+}
+
+void ir_visit_expr(const ir_expr *e, ir_var_visitor visit, void *context)
+{
+    if (e == NULL)
+        return;
+    if (e->kind == IR_VAR)
+        visit(context, e->var);
+    ir_visit_expr(e->a, visit, context);
+    ir_visit_expr(e->b, visit, context);
+    for (int32_t i = 0; i < e->operand_count; i++)
+        visit_operand(&e->operands[i], visit, context);
+}
+
+void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context)
+{
+    ir_visit_expr(s->value, visit, context);
+    if (s->source != NULL)
+        visit(context, s->source);
+    for (int32_t i = 0; i < s->operand_count; i++)
+        visit_operand(&s->operands[i], visit, context);
+    ir_visit_expr(s->device, visit, context);
+    ir_visit_expr(s->start, visit, context);
+    ir_visit_expr(s->stop, visit, context);
+    ir_visit_expr(s->step, visit, context);
+}
+
+void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        ir_stmt *s = block->items[i];
+        visit(context, s);
+        ir_visit_stmts(&s->body, visit, context);
+        ir_visit_stmts(&s->orelse, visit, context);
+    }
+}

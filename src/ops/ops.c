@@ -1,0 +1,343 @@
+/* The op table, parsed: from the text columns of ops.def to what the rest of the compiler asks for.
+ *
+ * The table is written for people: a signature looks like Python's, effects are "r:source w:target".
+ * The first question anybody asks parses all rows once, into static memory that is sized from the
+ * table itself, so that nothing can fail at run time: a row that cannot be parsed is a defect of the
+ * table, which op_table_problem() reports to the unit test.
+ *
+ * Called by the front end (lookup, binding, checking), the verifier and the emitter. */
+#include "ops/ops.h"
+
+#include "ops/rules.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define MAX_SPELLINGS 4
+
+typedef struct op_row {
+    const char *id_name;
+    const char *spellings;
+    const char *signature;
+    const char *result;
+    const char *planes;
+    const char *effects;
+    op_rule rule;
+    const char *emit;
+    const char *doc;
+} op_row;
+
+static const op_row rows[OP_COUNT] = {
+#define OP(id, spellings, signature, result, planes, effects, rule, emit, doc)                     \
+    {#id, spellings, signature, result, planes, effects, rule, emit, doc},
+#include "ops/ops.def"
+#undef OP
+};
+
+/* Words cut out of the rows are copied here; each row needs at most its own two texts, NULs included. */
+enum {
+#define OP(id, spellings, signature, ...) +(int)sizeof(spellings) + (int)sizeof(signature)
+    WORD_BYTES = 0
+#include "ops/ops.def"
+#undef OP
+};
+
+static char words[WORD_BYTES];
+static size_t words_used;
+static const char *spelling_lists[OP_COUNT][MAX_SPELLINGS + 1];
+static op_def table[OP_COUNT];
+static const char *problem;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const char *keep_word(const char *start, size_t length)
+{
+    char *word = words + words_used;
+    memcpy(word, start, length);
+    word[length] = '\0';
+    words_used += length + 1;
+    return word;
+}
+
+static void note_problem(const char *what)
+{
+    if (problem == NULL)
+        problem = what;
+}
+
+/* ---- spellings ---- */
+
+static void parse_spellings(const op_row *row, op_def *def)
+{
+    const char **list = spelling_lists[def->id];
+    int32_t count = 0;
+    for (const char *at = row->spellings; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (count == MAX_SPELLINGS) {
+            note_problem(row->id_name);
+            break;
+        }
+        list[count++] = keep_word(at, length);
+        at += length;
+        at += strspn(at, " ");
+    }
+    if (count == 0)
+        note_problem(row->id_name);
+    def->spellings = list;
+}
+
+/* ---- signatures ---- */
+
+static const struct kind_word {
+    const char *word;
+    op_operand kind;
+} kind_words[] = {
+    {"tile", OPERAND_TILE},           {"memory", OPERAND_MEMORY},
+    {"window", OPERAND_WINDOW},       {"tensor", OPERAND_TENSOR},
+    {"buffer", OPERAND_BUFFER},       {"comm", OPERAND_COMM},
+    {"scalar", OPERAND_SCALAR},       {"int", OPERAND_INT},
+    {"offsets", OPERAND_OFFSETS},     {"extents", OPERAND_EXTENTS},
+    {"shape", OPERAND_SHAPE},         {"dtype", OPERAND_DTYPE},
+    {"int|shape", OPERAND_INT_OR_SHAPE}, {"tile|scalar", OPERAND_TILE_OR_SCALAR},
+};
+
+static bool word_is(const char *start, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(start, word, length) == 0;
+}
+
+static bool parse_kind(const char *start, size_t length, op_param *param)
+{
+    static const char enum_prefix[] = "enum:";
+    const size_t prefix = sizeof enum_prefix - 1;
+    if (length > prefix && memcmp(start, enum_prefix, prefix) == 0) {
+        param->kind = OPERAND_ENUM;
+        param->enum_name = keep_word(start + prefix, length - prefix);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++) {
+        if (word_is(start, length, kind_words[i].word)) {
+            param->kind = kind_words[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One entry between commas, "name: kind" or "name: kind = default", already trimmed. */
+static bool parse_param(const char *entry, size_t length, op_param *param)
+{
+    const char *end = entry + length;
+    const char *colon = memchr(entry, ':', length);
+    if (colon == NULL || colon == entry)
+        return false;
+    param->name = keep_word(entry, (size_t)(colon - entry));
+    const char *kind = colon + 1 + strspn(colon + 1, " ");
+    const char *kind_end = kind;
+    while (kind_end < end && *kind_end != ' ' && *kind_end != '=')
+        kind_end++;
+    if (!parse_kind(kind, (size_t)(kind_end - kind), param))
+        return false;
+    const char *rest = kind_end;
+    while (rest < end && (*rest == ' ' || *rest == '='))
+        rest++;
+    if (rest < end)
+        param->default_text = keep_word(rest, (size_t)(end - rest));
+    return true;
+}
+
+static void parse_signature(const op_row *row, op_def *def)
+{
+    bool keyword_only = false;
+    for (const char *at = row->signature; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        size_t trimmed = length;
+        while (trimmed > 0 && at[trimmed - 1] == ' ')
+            trimmed--;
+        if (word_is(at, trimmed, "*")) {
+            keyword_only = true;
+        } else if (def->param_count == OP_MAX_PARAMS ||
+                   !parse_param(at, trimmed, &def->params[def->param_count])) {
+            note_problem(row->id_name);
+            return;
+        } else {
+            def->params[def->param_count++].keyword_only = keyword_only;
+        }
+        at += length;
+        at += strspn(at, ", ");
+    }
+}
+
+/* ---- effects ---- */
+
+static int32_t param_named(const op_def *def, const char *start, size_t length)
+{
+    for (int32_t i = 0; i < def->param_count; i++) {
+        if (word_is(start, length, def->params[i].name))
+            return i;
+    }
+    return -1;
+}
+
+/* "r:a w:b s:c". A signal (s) is read and written. */
+static void parse_effects(const op_row *row, op_def *def)
+{
+    for (const char *at = row->effects; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        int32_t param = length > 2 && at[1] == ':' ? param_named(def, at + 2, length - 2) : -1;
+        if (param < 0 || strchr("rws", at[0]) == NULL) {
+            note_problem(row->id_name);
+            return;
+        }
+        if (at[0] != 'w')
+            def->reads |= 1u << param;
+        if (at[0] != 'r')
+            def->writes |= 1u << param;
+        at += length;
+        at += strspn(at, " ");
+    }
+}
+
+static void parse_row(const op_row *row, op_def *def)
+{
+    def->id_name = row->id_name;
+    def->signature = row->signature;
+    def->result = row->result;
+    def->effects = row->effects;
+    def->rule = row->rule;
+    def->emit = row->emit;
+    def->doc = row->doc;
+    def->on_host = strchr(row->planes, 'H') != NULL;
+    def->on_chip = strchr(row->planes, 'C') != NULL;
+    def->in_core = strchr(row->planes, 'I') != NULL;
+    parse_spellings(row, def);
+    parse_signature(row, def);
+    parse_effects(row, def);
+    def->result_param = -1;
+    if (row->result[0] == '=') {
+        def->result_param = param_named(def, row->result + 1, strlen(row->result + 1));
+        if (def->result_param < 0)
+            note_problem(row->id_name);
+    }
+}
+
+static void parse_table(void)
+{
+    for (int32_t i = 0; i < OP_COUNT; i++) {
+        table[i].id = (op_id)i;
+        parse_row(&rows[i], &table[i]);
+    }
+}
+
+/* ---- questions ---- */
+
+const char *op_table_problem(void)
+{
+    (void)pthread_once(&once, parse_table);
+    return problem;
+}
+
+const op_def *op_get(op_id id)
+{
+    (void)pthread_once(&once, parse_table);
+    return (int32_t)id >= 0 && id < OP_COUNT ? &table[id] : NULL;
+}
+
+const op_def *op_find(const char *spelling)
+{
+    for (int32_t i = 0; i < OP_COUNT; i++) {
+        const op_def *def = op_get((op_id)i);
+        for (const char *const *s = def->spellings; *s != NULL; s++) {
+            if (strcmp(*s, spelling) == 0)
+                return def;
+        }
+    }
+    return NULL;
+}
+
+static const char *last_segment(const char *dotted)
+{
+    const char *dot = strrchr(dotted, '.');
+    return dot == NULL ? dotted : dot + 1;
+}
+
+/* A right name in the wrong place ("pl.notify") is a nearer miss than any typing error. */
+const char *op_nearest(const char *spelling)
+{
+    const char *all[OP_COUNT * MAX_SPELLINGS];
+    int64_t count = 0;
+    for (int32_t i = 0; i < OP_COUNT; i++) {
+        const op_def *def = op_get((op_id)i);
+        for (const char *const *s = def->spellings; *s != NULL; s++)
+            all[count++] = *s;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (strcmp(last_segment(all[i]), last_segment(spelling)) == 0)
+            return all[i];
+    }
+    return nearest_word(spelling, all, count);
+}
+
+bool op_writes(const op_def *op, int32_t param)
+{
+    return (op->writes >> param & 1u) != 0;
+}
+
+bool op_reads(const op_def *op, int32_t param)
+{
+    return (op->reads >> param & 1u) != 0;
+}
+
+int32_t op_param_index(const op_def *op, const char *name)
+{
+    return param_named(op, name, strlen(name));
+}
+
+bool op_is_elementwise(const op_def *op)
+{
+    static const char prefix[] = "elementwise:";
+    return strncmp(op->emit, prefix, sizeof prefix - 1) == 0;
+}
+
+bool op_allowed(const op_def *op, pld_plane plane)
+{
+    switch (plane) {
+    case PLD_PLANE_HOST: return op->on_host;
+    case PLD_PLANE_CHIP: return op->on_chip;
+    case PLD_PLANE_CORE: return op->in_core;
+    }
+    return false;
+}
+
+/* ---- enumerations ---- */
+
+static const enum_member members[] = {
+#define ENUM(module, enumeration, member, value, c_name)                                           \
+    {module, enumeration, member, value, c_name},
+#include "ops/enums.def"
+#undef ENUM
+};
+
+const enum_member *enum_members(int32_t *count)
+{
+    *count = (int32_t)(sizeof members / sizeof members[0]);
+    return members;
+}
+
+const enum_member *enum_find(const char *enumeration, const char *member)
+{
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (strcmp(members[i].enumeration, enumeration) == 0 &&
+            strcmp(members[i].member, member) == 0)
+            return &members[i];
+    }
+    return NULL;
+}
+
+const char *enum_member_name(const char *enumeration, int64_t value)
+{
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (strcmp(members[i].enumeration, enumeration) == 0 && members[i].value == value)
+            return members[i].member;
+    }
+    return NULL;
+}

@@ -1,0 +1,149 @@
+/* The operations of the DSL: one table (ops.def and the family files it includes), from which come the
+ * Python names and their help, argument binding, type rules, the verifier and the emitter.
+ *
+ * A row is
+ *   OP(ID, spellings, signature, result, planes, effects, rule, emit, doc)
+ *
+ *   spellings  the dotted names that call it, separated by spaces; the first is canonical and printed
+ *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
+ *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
+ *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
+ *                tile | memory (tensor or window) | window | tensor | buffer | comm | tile|scalar
+ *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
+ *                extents (constants) | shape (integer scalars) | int|shape | dtype | enum:NotifyOp ...
+ *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand
+ *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
+ *   effects    which operands' storage it reads and writes: "r:source w:target s:signal"
+ *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
+ *              them and gives the result type
+ *   emit       the C text: {name} is an operand (a list becomes PLD_AT(...) or PLD_EXTENTS(...)), {name.count}
+ *              a list's length, {tile.extents:memory} a tile's shape given one entry per dimension of
+ *              the memory, {out} the result tile, {out.buffer} and {out.devices} an allocation's index
+ *              and device set, {core} and {host} the call's context. A tile result is written through
+ *              {out}; any other result is the value of the text as a C expression. Empty: the front end
+ *              turns the operation into a loop or a scalar expression, so it never reaches the IR.
+ *              "elementwise: <expression>" is the family that becomes one loop over the result, where
+ *              {x} is x's element (or the scalar)
+ *   doc        what help() shows: first line, blank line, the rest
+ *
+ * Adding an elementwise operation is one row. The table is data; nothing in it points upward. */
+#ifndef OPS_OPS_H
+#define OPS_OPS_H
+
+#include "ir/ir.h"
+
+/* Exported from libpypto, without promise, for python/module and the command line program. */
+#pragma GCC visibility push(default)
+
+typedef enum op_id {
+#define OP(id, ...) OP_##id,
+#include "ops/ops.def"
+#undef OP
+    OP_COUNT
+} op_id;
+
+/* What a parameter accepts. */
+typedef enum op_operand {
+    OPERAND_TILE,
+    OPERAND_MEMORY, /* tensor or window */
+    OPERAND_WINDOW,
+    OPERAND_TENSOR,
+    OPERAND_BUFFER,
+    OPERAND_COMM,
+    OPERAND_TILE_OR_SCALAR,
+    OPERAND_SCALAR,
+    OPERAND_INT,
+    OPERAND_INT_OR_SHAPE,
+    OPERAND_OFFSETS,
+    OPERAND_EXTENTS,
+    OPERAND_SHAPE,
+    OPERAND_DTYPE,
+    OPERAND_ENUM
+} op_operand;
+
+typedef struct op_param {
+    const char *name;
+    op_operand kind;
+    const char *enum_name;    /* OPERAND_ENUM: "NotifyOp" */
+    const char *default_text; /* NULL: required; else as written, e.g. "None" */
+    bool keyword_only;
+} op_param;
+
+#define OP_MAX_PARAMS 8
+
+typedef struct op_call {
+    ir_program *program;
+    ir_function *function;
+    const struct op_def *op;
+    ir_operand *operands; /* one per parameter */
+    pypto_span span;
+    pypto_status *errors;
+} op_call;
+
+/* Checks operands, may normalise them (an int to a constant of the right dtype), sets *result.
+ * False after it has added exactly one diagnostic. */
+typedef bool (*op_rule)(op_call *call, ir_type *result);
+
+typedef struct op_def {
+    op_id id;
+    const char *id_name;
+    const char *const *spellings; /* NULL-terminated; [0] is canonical */
+    const char *signature;
+    op_param params[OP_MAX_PARAMS];
+    int32_t param_count;
+    const char *result;
+    int32_t result_param; /* "=name": the index of that parameter, else -1 */
+    bool on_host;
+    bool on_chip;
+    bool in_core;
+    const char *effects;
+    uint32_t reads;  /* bit i: reads the storage of operand i */
+    uint32_t writes; /* bit i: writes it */
+    op_rule rule;
+    const char *emit;
+    const char *doc;
+} op_def;
+
+/* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
+const op_def *op_get(op_id id);
+/* By any spelling ("pl.load", "pl.tile.load"); NULL when there is none. */
+const op_def *op_find(const char *spelling);
+/* The spelling nearest to a misspelt one, for "did you mean"; NULL when nothing is near. */
+const char *op_nearest(const char *spelling);
+/* What is wrong with the table's text, for the unit test; NULL when every row could be parsed. */
+const char *op_table_problem(void);
+
+/* Whether an op writes / reads the storage of operand i. */
+bool op_writes(const op_def *op, int32_t param);
+bool op_reads(const op_def *op, int32_t param);
+/* The parameter of that name, or -1. */
+int32_t op_param_index(const op_def *op, const char *name);
+/* A family that becomes one loop: the result may take the place of an operand. */
+bool op_is_elementwise(const op_def *op);
+/* Whether the operation may stand in functions of that plane. */
+bool op_allowed(const op_def *op, pld_plane plane);
+
+/* Checks the operands against the kinds of the signature, then by the rule. What the front end calls
+ * for every operation, and the verifier may call again. */
+bool op_check(op_call *call, ir_type *result);
+
+/* Enumerations of pl and pld: ("NotifyOp", "Set", 1) ...: one table, ops/enums.def. */
+typedef struct enum_member {
+    const char *module; /* "pl" or "pld" */
+    const char *enumeration;
+    const char *member;
+    int64_t value;
+    const char *c_name;
+} enum_member;
+
+const enum_member *enum_members(int32_t *count);
+const enum_member *enum_find(const char *enumeration, const char *member);
+const char *enum_member_name(const char *enumeration, int64_t value);
+
+/* For "did you mean": the candidate with the fewest typing errors in it, or NULL when none is near.
+ * Candidates may be NULL and are then skipped. */
+const char *nearest_word(const char *word, const char *const *candidates, int64_t count);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,328 @@
+/* Checking an operation's operands against its signature, and the type rules of scalars, identity and
+ * elementwise arithmetic. The rules about memory are in rules_memory.c, about windows in
+ * rules_window.c.
+ *
+ * op_check() is what the front end calls. It first compares every operand with its kind in the table,
+ * with one wording for all operations ("pl.add: lhs expected Tile, got Scalar"), so that a rule only
+ * has to relate operands to each other. */
+#include "ops/rules.h"
+
+#include "ops/dtypes.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *hint,
+               const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = arena_vprintf(call->program->a, format, args);
+    va_end(args);
+    pypto_span span = at != NULL && at->span.line != 0 ? at->span : call->span;
+    diag_add(call->errors, code, span, hint, "%s: %s", call->op->spellings[0], message);
+    return false;
+}
+
+ir_operand *rule_operand(op_call *call, op_operand kind)
+{
+    for (int32_t i = 0; i < call->op->param_count; i++) {
+        if (call->op->params[i].kind == kind)
+            return &call->operands[i];
+    }
+    return NULL;
+}
+
+void rule_extents(const ir_operand *list, int64_t *extents)
+{
+    for (int32_t i = 0; i < list->count; i++) {
+        extents[i] = 0;
+        (void)ir_is_const_int(list->exprs[i], &extents[i]);
+    }
+}
+
+/* ---- operand kinds ---- */
+
+static const char *operand_text(const ir_operand *operand)
+{
+    switch (operand->kind) {
+    case IR_OPERAND_NONE: return "None";
+    case IR_OPERAND_VAR: return ir_kind_name(operand->var->type.kind);
+    case IR_OPERAND_EXPR: return ir_kind_name(IR_SCALAR);
+    case IR_OPERAND_LIST: return "list";
+    case IR_OPERAND_DTYPE: return "dtype";
+    case IR_OPERAND_ENUM: return "enumeration member";
+    }
+    return "?";
+}
+
+/* What to write instead, where the mistake has a usual cause. */
+static const char *kind_hint(op_operand wanted, const ir_operand *got)
+{
+    bool is_var = got->kind == IR_OPERAND_VAR;
+    if (wanted == OPERAND_TILE && is_var &&
+        (got->var->type.kind == IR_TENSOR || got->var->type.kind == IR_WINDOW))
+        return "load it into a tile first: pl.load(x, offsets, shapes)";
+    if (wanted == OPERAND_TILE && got->kind == IR_OPERAND_EXPR)
+        return "scalars use Python's operators: a + b";
+    if (wanted == OPERAND_WINDOW && is_var && got->var->type.kind == IR_TENSOR)
+        return "a plain tensor has no peers; declare the parameter as pld.DistributedTensor and pass "
+               "a pld.window";
+    if (wanted == OPERAND_COMM && is_var && got->var->type.kind == IR_WINDOW)
+        return "get the handle first: ctx = pld.get_comm_ctx(window)";
+    if (wanted == OPERAND_BUFFER)
+        return "pass the name that pld.alloc_window_buffer was assigned to";
+    return NULL;
+}
+
+static bool wrong_kind(op_call *call, int32_t index, const char *wanted)
+{
+    const op_param *param = &call->op->params[index];
+    const ir_operand *operand = &call->operands[index];
+    return rule_fail(call, DIAG_KIND_MISMATCH, operand, kind_hint(param->kind, operand),
+                     "%s expected %s, got %s", param->name, wanted, operand_text(operand));
+}
+
+static bool check_handle(op_call *call, int32_t index)
+{
+    const ir_operand *operand = &call->operands[index];
+    ir_kind kind = operand->kind == IR_OPERAND_VAR ? operand->var->type.kind : IR_NONE;
+    switch (call->op->params[index].kind) {
+    case OPERAND_TILE: return kind == IR_TILE || wrong_kind(call, index, "Tile");
+    case OPERAND_MEMORY:
+        return kind == IR_TENSOR || kind == IR_WINDOW ||
+               wrong_kind(call, index, "Tensor or DistributedTensor");
+    case OPERAND_WINDOW:
+        return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
+    case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");
+    case OPERAND_BUFFER: return kind == IR_BUFFER || wrong_kind(call, index, "Ptr handle");
+    case OPERAND_COMM: return kind == IR_COMM || wrong_kind(call, index, "CommCtx");
+    case OPERAND_TILE_OR_SCALAR:
+        return kind == IR_TILE || operand->kind == IR_OPERAND_EXPR ||
+               wrong_kind(call, index, "Tile or Scalar");
+    default: return true;
+    }
+}
+
+static bool check_scalar(op_call *call, int32_t index)
+{
+    const op_param *param = &call->op->params[index];
+    const ir_operand *operand = &call->operands[index];
+    if (operand->kind != IR_OPERAND_EXPR)
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be a scalar, not a %s",
+                         param->name, operand_text(operand));
+    if (param->kind != OPERAND_SCALAR && !ir_is_integer(operand->expr->dtype))
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
+                         "%s must be a scalar of an integer type, not %s", param->name,
+                         pypto_dtype_name(operand->expr->dtype));
+    return true;
+}
+
+static bool check_list(op_call *call, int32_t index)
+{
+    const op_param *param = &call->op->params[index];
+    const ir_operand *operand = &call->operands[index];
+    if (operand->kind != IR_OPERAND_LIST)
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, "write it in brackets: [0, 0]",
+                         "%s must be a list or tuple, not a %s", param->name,
+                         operand_text(operand));
+    if (operand->count > PYPTO_MAX_DIMS)
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s has %d entries; at most %d",
+                         param->name, operand->count, PYPTO_MAX_DIMS);
+    for (int32_t i = 0; i < operand->count; i++) {
+        const ir_expr *entry = operand->exprs[i];
+        if (!ir_is_integer(entry->dtype))
+            return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL,
+                             "%s %d must be an integer scalar, not %s", param->name, i,
+                             pypto_dtype_name(entry->dtype));
+        int64_t value = 0;
+        bool constant = ir_is_const_int(entry, &value);
+        if (param->kind == OPERAND_EXTENTS && !constant)
+            return rule_fail(call, DIAG_NOT_CONSTANT, operand,
+                             "tiles have a fixed shape; use a constant and handle the rest by a loop",
+                             "%s %d must be a constant (a positive static extent)", param->name, i);
+        if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INT_OR_SHAPE && constant &&
+            value <= 0)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+                             "%s %d is %lld: all dimensions must be positive", param->name, i,
+                             (long long)value);
+    }
+    return true;
+}
+
+/* "NotifyOp.AtomicAdd or NotifyOp.Set" */
+static const char *enum_choices(op_call *call, const char *enumeration)
+{
+    int32_t count = 0;
+    const enum_member *all = enum_members(&count);
+    const char *choices = NULL;
+    for (int32_t i = 0; i < count; i++) {
+        const char *name =
+            arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
+        if (strcmp(all[i].enumeration, enumeration) == 0)
+            choices = choices == NULL ? name
+                                      : arena_printf(call->program->a, "%s or %s", choices, name);
+    }
+    return choices == NULL ? enumeration : choices;
+}
+
+static bool check_enum(op_call *call, int32_t index)
+{
+    const op_param *param = &call->op->params[index];
+    const ir_operand *operand = &call->operands[index];
+    if (operand->kind == IR_OPERAND_ENUM &&
+        enum_member_name(param->enum_name, operand->number) != NULL)
+        return true;
+    return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be %s, not a %s", param->name,
+                     enum_choices(call, param->enum_name), operand_text(operand));
+}
+
+static bool check_operand(op_call *call, int32_t index)
+{
+    const op_param *param = &call->op->params[index];
+    const ir_operand *operand = &call->operands[index];
+    if (operand->kind == IR_OPERAND_NONE && param->default_text != NULL)
+        return true;
+    switch (param->kind) {
+    case OPERAND_SCALAR:
+    case OPERAND_INT: return check_scalar(call, index);
+    case OPERAND_INT_OR_SHAPE:
+        return operand->kind == IR_OPERAND_LIST ? check_list(call, index)
+                                                : check_scalar(call, index);
+    case OPERAND_OFFSETS:
+    case OPERAND_EXTENTS:
+    case OPERAND_SHAPE: return check_list(call, index);
+    case OPERAND_DTYPE:
+        return operand->kind == IR_OPERAND_DTYPE || wrong_kind(call, index, "a dtype (pl.FP32, ...)");
+    case OPERAND_ENUM: return check_enum(call, index);
+    default: return check_handle(call, index);
+    }
+}
+
+bool op_check(op_call *call, ir_type *result)
+{
+    for (int32_t i = 0; i < call->op->param_count; i++) {
+        if (!check_operand(call, i))
+            return false;
+    }
+    *result = (ir_type){.kind = IR_NONE};
+    return call->op->rule(call, result);
+}
+
+/* ---- loops and scalars ---- */
+
+bool rule_only_in_for(op_call *call, ir_type *result)
+{
+    (void)result;
+    return rule_fail(call, DIAG_BAD_LOOP, NULL, "write `for i in pl.range(n):`",
+                     "can only be the iterator of a for loop");
+}
+
+bool rule_const(op_call *call, ir_type *result)
+{
+    const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    const ir_expr *e = value->expr;
+    if (e->kind != IR_INT && e->kind != IR_FLOAT && e->kind != IR_BOOL)
+        return rule_fail(call, DIAG_NOT_CONSTANT, value, "convert it: pl.cast(x, dtype)",
+                         "value must be a numeric literal");
+    bool fits = e->kind == IR_BOOL    ? dtype == PYPTO_BOOL
+                : e->kind == IR_FLOAT ? ir_is_float(dtype)
+                                      : ir_is_float(dtype) || dtype_holds(dtype, e->integer);
+    if (!fits)
+        return rule_fail(call, DIAG_BAD_SCALAR, value, NULL, "the value does not fit %s",
+                         pypto_dtype_name(dtype));
+    *result = ir_scalar_type(dtype);
+    return true;
+}
+
+bool rule_cast(op_call *call, ir_type *result)
+{
+    const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    if (dtype == PYPTO_BOOL && value->expr->dtype != PYPTO_BOOL)
+        return rule_fail(call, DIAG_BAD_SCALAR, value, "compare it: x != 0",
+                         "a number does not convert to bool");
+    *result = ir_scalar_type(dtype);
+    return true;
+}
+
+bool rule_world_size(op_call *call, ir_type *result)
+{
+    (void)call;
+    *result = ir_scalar_type(PYPTO_INT64);
+    return true;
+}
+
+/* ---- identity ---- */
+
+bool rule_comm(op_call *call, ir_type *result)
+{
+    (void)call;
+    *result = (ir_type){.kind = IR_COMM};
+    return true;
+}
+
+bool rule_rank(op_call *call, ir_type *result)
+{
+    (void)call;
+    *result = ir_scalar_type(PYPTO_INT32);
+    return true;
+}
+
+/* ---- elementwise ---- */
+
+/* A scalar beside a tile computes in the tile's type. A bare literal takes that type when it fits; any
+ * other scalar is converted within integers and within floats, never between them. */
+static bool match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
+{
+    arena *a = call->program->a;
+    const ir_expr *e = scalar->expr;
+    bool bare_int = e->kind == IR_INT && e->dtype == PYPTO_INDEX;
+    if (bare_int && ir_is_integer(dtype) && !dtype_holds(dtype, e->integer))
+        return rule_fail(call, DIAG_BAD_SCALAR, scalar, NULL, "%lld does not fit the tile's %s",
+                         (long long)e->integer, pypto_dtype_name(dtype));
+    if (!(bare_int && ir_is_float(dtype)) && !dtype_same_category(e->dtype, dtype))
+        return rule_fail(call, DIAG_BAD_SCALAR, scalar,
+                         arena_printf(a, "convert it: pl.cast(x, pl.%s)", dtype_spelling(dtype)),
+                         "a scalar of type %s does not go with a tile of %s: requires same numeric "
+                         "dtype category",
+                         pypto_dtype_name(e->dtype), pypto_dtype_name(dtype));
+    scalar->expr = ir_convert(a, e, dtype, scalar->span);
+    return true;
+}
+
+static bool match_tile(op_call *call, const ir_operand *other, const ir_type *first)
+{
+    const ir_type *type = &other->var->type;
+    if (type->dtype != first->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
+                         "tiles of dtype %s and %s", pypto_dtype_name(first->dtype),
+                         pypto_dtype_name(type->dtype));
+    if (!ir_shape_equal(type, first)) {
+        text x = {.a = call->program->a};
+        text y = {.a = call->program->a};
+        ir_print_type(&x, first);
+        ir_print_type(&y, type);
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, other, "both tiles need the same shape",
+                         "shape mismatch between %s and %s", x.bytes, y.bytes);
+    }
+    return true;
+}
+
+/* All tile operands agree with the first one, which gives the result's type; scalars adapt to it. */
+bool rule_elementwise(op_call *call, ir_type *result)
+{
+    const ir_type *first = &rule_operand(call, OPERAND_TILE)->var->type;
+    if (first->dtype == PYPTO_BOOL)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, NULL, "does not accept bool tiles");
+    for (int32_t i = 0; i < call->op->param_count; i++) {
+        ir_operand *operand = &call->operands[i];
+        if (operand->kind == IR_OPERAND_VAR && !match_tile(call, operand, first))
+            return false;
+        if (operand->kind == IR_OPERAND_EXPR && !match_scalar(call, operand, first->dtype))
+            return false;
+    }
+    *result = *first;
+    return true;
+}

@@ -1,0 +1,46 @@
+/* Type rules: one function per family, named in the table, and the helpers that they share.
+ *
+ * A rule runs after op_check() has checked that every operand has the kind that the signature says:
+ * an OPERAND_OFFSETS operand is a list of integer expressions, an OPERAND_EXTENTS one a list of
+ * positive constants, and so on. It adds one diagnostic and returns false, or sets the result type. */
+#ifndef OPS_RULES_H
+#define OPS_RULES_H
+
+#include "base/diag.h"
+#include "ops/ops.h"
+
+/* rules.c */
+bool rule_only_in_for(op_call *call, ir_type *result);
+bool rule_const(op_call *call, ir_type *result);
+bool rule_cast(op_call *call, ir_type *result);
+bool rule_world_size(op_call *call, ir_type *result);
+bool rule_comm(op_call *call, ir_type *result);
+bool rule_rank(op_call *call, ir_type *result);
+bool rule_elementwise(op_call *call, ir_type *result);
+
+/* rules_memory.c */
+bool rule_load(op_call *call, ir_type *result);
+bool rule_store(op_call *call, ir_type *result);
+bool rule_subscript(op_call *call, ir_type *result);
+bool rule_slice(op_call *call, ir_type *result);
+bool rule_notify(op_call *call, ir_type *result);
+bool rule_wait(op_call *call, ir_type *result);
+
+/* rules_window.c */
+bool rule_alloc_window(op_call *call, ir_type *result);
+bool rule_window(op_call *call, ir_type *result);
+
+/* ---- helpers (rules.c) ---- */
+
+/* Adds a diagnostic at an operand (NULL: at the whole call); returns false. The message is prefixed by
+ * the operation's name. */
+bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *hint,
+               const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The first operand whose parameter has that kind; the table guarantees that there is one. */
+ir_operand *rule_operand(op_call *call, op_operand kind);
+
+/* The constants of an OPERAND_EXTENTS list. */
+void rule_extents(const ir_operand *list, int64_t *extents);
+
+#endif

@@ -1,0 +1,211 @@
+/* Type rules of operations on tensors and windows: views, loads, stores and signal cells.
+ *
+ * They share one question, check_box(): does the box of `extents` at `offsets` lie inside the memory?
+ * What the constants prove to be outside on every run is refused here, at compile time; everything else
+ * the runtime checks at each access. The arithmetic is written so that it cannot overflow. */
+#include "ops/rules.h"
+
+#include "ops/dtypes.h"
+
+/* "offsets rank is 1, but the tensor has rank 2" */
+static bool check_rank(op_call *call, op_operand kind, const ir_type *memory)
+{
+    const ir_operand *list = rule_operand(call, kind);
+    if (list->count == memory->ndim)
+        return true;
+    int32_t index = (int32_t)(list - call->operands);
+    return rule_fail(call, DIAG_SHAPE_MISMATCH, list, "write one entry per dimension",
+                     "%s rank is %d, but the %s has rank %d: the length of the list must match",
+                     call->op->params[index].name, list->count, ir_kind_name(memory->kind),
+                     memory->ndim);
+}
+
+/* `does` is the verb of the message: "reads", "writes". */
+static bool check_box(op_call *call, const char *does, const ir_type *memory,
+                      const ir_operand *offsets, const int64_t *extents)
+{
+    for (int32_t i = 0; i < memory->ndim; i++) {
+        int64_t offset = 0;
+        int64_t limit = 0;
+        bool offset_known = ir_is_const_int(offsets->exprs[i], &offset);
+        bool limit_known = ir_is_const_int(memory->shape[i], &limit);
+        if (offset_known && offset < 0)
+            return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets, "offsets count from 0",
+                             "offset %lld of dimension %d must be non-negative", (long long)offset,
+                             i);
+        if (limit_known && (extents[i] > limit || offset > limit - extents[i]))
+            return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets,
+                             "offsets and shapes count elements; make the box smaller",
+                             "%s past the end of dimension %d: offset %s%lld, extent %lld, but the "
+                             "%s has %lld",
+                             does, i, offset_known ? "" : "at least ", (long long)offset,
+                             (long long)extents[i], ir_kind_name(memory->kind), (long long)limit);
+    }
+    return true;
+}
+
+static ir_operand *memory_operand(op_call *call)
+{
+    ir_operand *memory = rule_operand(call, OPERAND_MEMORY);
+    return memory != NULL ? memory : rule_operand(call, OPERAND_WINDOW);
+}
+
+static bool check_peer(op_call *call)
+{
+    int32_t index = op_param_index(call->op, "peer");
+    int64_t peer = 0;
+    if (index >= 0 && ir_is_const_int(call->operands[index].expr, &peer) &&
+        (peer < 0 || peer >= PYPTO_MAX_RANKS))
+        return rule_fail(call, DIAG_OUT_OF_BOUNDS, &call->operands[index],
+                         "a peer is a rank of the domain: 0 <= peer < pld.nranks(ctx)",
+                         "peer %lld does not exist", (long long)peer);
+    return true;
+}
+
+/* ---- loads and stores ---- */
+
+/* pl.load and pld.tile.remote_load: a box becomes a tile. */
+bool rule_load(op_call *call, ir_type *result)
+{
+    const ir_type *memory = &memory_operand(call)->var->type;
+    const ir_operand *offsets = rule_operand(call, OPERAND_OFFSETS);
+    const ir_operand *extents = rule_operand(call, OPERAND_EXTENTS);
+    int64_t sizes[PYPTO_MAX_DIMS];
+    if (!check_rank(call, OPERAND_OFFSETS, memory) || !check_rank(call, OPERAND_EXTENTS, memory))
+        return false;
+    rule_extents(extents, sizes);
+    if (!check_peer(call) || !check_box(call, "reads", memory, offsets, sizes))
+        return false;
+    *result = (ir_type){.kind = IR_TILE, .dtype = memory->dtype, .ndim = memory->ndim};
+    for (int32_t i = 0; i < memory->ndim; i++)
+        result->shape[i] = ir_int(call->program->a, sizes[i]);
+    if (ir_static_elems(result) < 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, NULL, "the tile is too large");
+    return true;
+}
+
+/* A tile of lower rank fills the innermost dimensions; the leading ones count as extent 1. */
+bool rule_store(op_call *call, ir_type *result)
+{
+    const ir_operand *source = rule_operand(call, OPERAND_TILE);
+    const ir_operand *target = memory_operand(call);
+    const ir_type *tile = &source->var->type;
+    const ir_type *memory = &target->var->type;
+    if (tile->dtype != memory->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, source,
+                         "convert the tile, or declare the target with its dtype",
+                         "a tile of dtype %s does not go into a %s of dtype %s",
+                         pypto_dtype_name(tile->dtype), ir_kind_name(memory->kind),
+                         pypto_dtype_name(memory->dtype));
+    if (!check_rank(call, OPERAND_OFFSETS, memory))
+        return false;
+    int32_t leading = memory->ndim - tile->ndim;
+    if (leading < 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, source, NULL,
+                         "a tile of rank %d does not go into a %s of rank %d", tile->ndim,
+                         ir_kind_name(memory->kind), memory->ndim);
+    int64_t extents[PYPTO_MAX_DIMS];
+    for (int32_t i = 0; i < memory->ndim; i++) {
+        extents[i] = 1;
+        if (i >= leading)
+            (void)ir_is_const_int(tile->shape[i - leading], &extents[i]);
+    }
+    *result = *memory;
+    return check_box(call, "writes", memory, rule_operand(call, OPERAND_OFFSETS), extents);
+}
+
+/* ---- views ---- */
+
+bool rule_subscript(op_call *call, ir_type *result)
+{
+    const ir_type *source = &rule_operand(call, OPERAND_TENSOR)->var->type;
+    const ir_operand *indices = rule_operand(call, OPERAND_OFFSETS);
+    if (indices->count > source->ndim) {
+        diag_add(call->errors, DIAG_BAD_INDEX, indices->span, NULL,
+                 "%d indices but the tensor is %dD", indices->count, source->ndim);
+        return false;
+    }
+    if (indices->count == source->ndim) {
+        diag_add(call->errors, DIAG_BAD_INDEX, indices->span,
+                 "give fewer indices than dimensions; elements are read in kernels",
+                 "%d indices on a %dD tensor read one element, which a host function cannot do",
+                 indices->count, source->ndim);
+        return false;
+    }
+    for (int32_t i = 0; i < indices->count; i++) {
+        int64_t index = 0;
+        int64_t limit = 0;
+        if (!ir_is_const_int(indices->exprs[i], &index))
+            continue;
+        bool limit_known = ir_is_const_int(source->shape[i], &limit);
+        if (index >= 0 && !(limit_known && index >= limit))
+            continue;
+        const char *extent = limit_known
+                                 ? arena_printf(call->program->a, "0 to %lld", (long long)limit - 1)
+                                 : "0 and up";
+        diag_add(call->errors, DIAG_OUT_OF_BOUNDS, indices->span, NULL,
+                 "index %lld is outside dimension %d, which has %s", (long long)index, i, extent);
+        return false;
+    }
+    *result = (ir_type){.kind = IR_TENSOR, .dtype = source->dtype};
+    result->ndim = source->ndim - indices->count;
+    for (int32_t i = 0; i < result->ndim; i++)
+        result->shape[i] = source->shape[i + indices->count];
+    return true;
+}
+
+bool rule_slice(op_call *call, ir_type *result)
+{
+    const ir_type *source = &rule_operand(call, OPERAND_TENSOR)->var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
+    int64_t sizes[PYPTO_MAX_DIMS];
+    if (!check_rank(call, OPERAND_EXTENTS, source) || !check_rank(call, OPERAND_OFFSETS, source))
+        return false;
+    rule_extents(shape, sizes);
+    if (!check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes))
+        return false;
+    *result = (ir_type){.kind = IR_TENSOR, .dtype = source->dtype, .ndim = source->ndim};
+    for (int32_t i = 0; i < source->ndim; i++)
+        result->shape[i] = shape->exprs[i];
+    return true;
+}
+
+/* ---- signals ---- */
+
+/* Signals count in INT32 cells; the operation addresses exactly one. */
+static bool check_cell(op_call *call)
+{
+    const ir_operand *signal = rule_operand(call, OPERAND_WINDOW);
+    const ir_type *type = &signal->var->type;
+    if (type->dtype != PYPTO_INT32)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, signal,
+                         "declare it as pld.DistributedTensor[[...], pl.INT32]",
+                         "signal dtype must be INT32, not %s", pypto_dtype_name(type->dtype));
+    int64_t one_cell[PYPTO_MAX_DIMS];
+    for (int32_t i = 0; i < PYPTO_MAX_DIMS; i++)
+        one_cell[i] = 1;
+    return check_rank(call, OPERAND_OFFSETS, type) && check_peer(call) &&
+           check_box(call, "reaches", type, rule_operand(call, OPERAND_OFFSETS), one_cell);
+}
+
+static bool check_int32(op_call *call, const char *param)
+{
+    const ir_operand *operand = &call->operands[op_param_index(call->op, param)];
+    int64_t value = 0;
+    if (ir_is_const_int(operand->expr, &value) && !dtype_holds(PYPTO_INT32, value))
+        return rule_fail(call, DIAG_BAD_SCALAR, operand, "signal cells are INT32",
+                         "%s %lld does not fit int32", param, (long long)value);
+    return true;
+}
+
+bool rule_notify(op_call *call, ir_type *result)
+{
+    *result = (ir_type){.kind = IR_NONE};
+    return check_cell(call) && check_int32(call, "value");
+}
+
+bool rule_wait(op_call *call, ir_type *result)
+{
+    *result = (ir_type){.kind = IR_NONE};
+    return check_cell(call) && check_int32(call, "expected");
+}

@@ -1,0 +1,332 @@
+/* C names: every function and variable gets one, the user's own wherever C allows it.
+ *
+ * A name changes only for a reason that a reader of the emitted C can see:
+ *   int      -> int_            a word of C, or a name that emitted functions use themselves
+ *   pld_x    -> user_pld_x      the device API's names; leading underscores that C reserves
+ *   größe    -> gr_u00f6_u00dfe C identifiers stay ASCII, each other character becomes its code point
+ *   x        -> x_2             a second variable of the name (the script rebound x to another type)
+ * Functions additionally keep away from the C library's functions, which are external names that a
+ * compiler knows by heart; a parameter called `signal` or `index` stays as it is.
+ *
+ * Names are unique in their function and differ from all names at file level, so that nothing is
+ * shadowed. Loop variables live in their loops only: two loops after one another may both use `peer`.
+ *
+ * Both word lists are sorted (ASCII order) for binary search; a unit test checks that. */
+#include "passes/passes.h"
+
+#include "base/diag.h"
+#include "base/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Keywords of C17 and C23, macros and types of the headers that emitted files include, and what emitted
+ * functions use: their own parameters, scratch, and a few library functions. */
+static const char *const reserved_words[] = {
+    "FLT_EVAL_METHOD", "FP_FAST_FMA", "FP_ILOGB0", "FP_ILOGBNAN", "FP_INFINITE", "FP_NAN",
+    "FP_NORMAL", "FP_SUBNORMAL", "FP_ZERO", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "INFINITY",
+    "INT16_C", "INT16_MAX", "INT16_MIN", "INT32_C", "INT32_MAX", "INT32_MIN", "INT64_C",
+    "INT64_MAX", "INT64_MIN", "INT8_C", "INT8_MAX", "INT8_MIN", "INTMAX_C", "INTMAX_MAX",
+    "INTMAX_MIN", "INTPTR_MAX", "INTPTR_MIN", "MATH_ERREXCEPT", "MATH_ERRNO", "NAN", "NULL",
+    "PTRDIFF_MAX", "PTRDIFF_MIN", "SIG_ATOMIC_MAX", "SIG_ATOMIC_MIN", "SIZE_MAX", "UINT16_C",
+    "UINT16_MAX", "UINT32_C", "UINT32_MAX", "UINT64_C", "UINT64_MAX", "UINT8_C", "UINT8_MAX",
+    "UINTMAX_C", "UINTMAX_MAX", "UINTPTR_MAX", "WCHAR_MAX", "WCHAR_MIN", "WINT_MAX", "WINT_MIN",
+    "alignas", "alignof", "args", "asm", "auto", "bool", "break", "case", "char", "const",
+    "constexpr", "continue", "core", "default", "do", "double", "double_t", "else", "enum",
+    "extern", "false", "float", "float_t", "floorf", "fmodf", "for", "fpclassify", "goto", "host",
+    "if", "inline", "int", "int16_t", "int32_t", "int64_t", "int8_t", "int_fast16_t",
+    "int_fast32_t", "int_fast64_t", "int_fast8_t", "int_least16_t", "int_least32_t",
+    "int_least64_t", "int_least8_t", "intmax_t", "intptr_t", "isfinite", "isgreater",
+    "isgreaterequal", "isinf", "isless", "islessequal", "islessgreater", "isnan", "isnormal",
+    "isunordered", "long", "math_errhandling", "max_align_t", "memcpy", "nullptr", "offsetof",
+    "program_buffers", "program_functions", "ptrdiff_t", "register", "restrict", "return",
+    "scratch", "short", "signbit", "signed", "size_t", "sizeof", "static", "static_assert",
+    "struct", "switch", "thread_local", "true", "truncf", "typedef", "typeof", "typeof_unqual",
+    "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uint_fast16_t", "uint_fast32_t",
+    "uint_fast64_t", "uint_fast8_t", "uint_least16_t", "uint_least32_t", "uint_least64_t",
+    "uint_least8_t", "uintmax_t", "uintptr_t", "union", "unsigned", "void", "volatile", "wchar_t",
+    "while",
+};
+
+/* External names of the C library, and those beyond it that compilers know as built-in. */
+static const char *const library_functions[] = {
+    "abort", "abs", "acos", "acosf", "acosh", "acoshf", "acoshl", "acosl", "aligned_alloc",
+    "alloca", "asctime", "asin", "asinf", "asinh", "asinhf", "asinhl", "asinl", "at_quick_exit",
+    "atan", "atan2", "atan2f", "atan2l", "atanf", "atanh", "atanhf", "atanhl", "atanl", "atexit",
+    "atof", "atoi", "atol", "atoll", "bcmp", "bcopy", "bsearch", "bzero", "cabs", "calloc", "carg",
+    "cbrt", "cbrtf", "cbrtl", "ceil", "ceilf", "ceill", "cexp", "cimag", "clearerr", "clock",
+    "clog", "conj", "copysign", "copysignf", "copysignl", "cos", "cosf", "cosh", "coshf", "coshl",
+    "cosl", "cpow", "creal", "csqrt", "ctime", "dcgettext", "dgettext", "difftime", "div", "drem",
+    "erf", "erfc", "erfcf", "erfcl", "erff", "erfl", "errno", "execl", "execle", "execlp", "execv",
+    "execve", "execvp", "exit", "exp", "exp10", "exp2", "exp2f", "exp2l", "expf", "expl", "expm1",
+    "expm1f", "expm1l", "fabs", "fabsf", "fabsl", "fclose", "fdim", "fdimf", "fdiml", "feof",
+    "ferror", "fflush", "ffs", "ffsl", "ffsll", "fgetc", "fgetpos", "fgets", "floor", "floorl",
+    "fma", "fmaf", "fmal", "fmax", "fmaxf", "fmaxl", "fmin", "fminf", "fminl", "fmod", "fmodl",
+    "fopen", "fork", "fprintf", "fputc", "fputs", "fread", "free", "freopen", "frexp", "frexpf",
+    "frexpl", "fscanf", "fseek", "fsetpos", "ftell", "fwrite", "gamma", "getc", "getchar", "getenv",
+    "gets", "gettext", "gmtime", "hypot", "hypotf", "hypotl", "ilogb", "ilogbf", "ilogbl",
+    "imaxabs", "imaxdiv", "index", "isalnum", "isalpha", "isascii", "isblank", "iscntrl", "isdigit",
+    "isgraph", "islower", "isprint", "ispunct", "isspace", "isupper", "iswalnum", "iswalpha",
+    "iswblank", "iswcntrl", "iswctype", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct",
+    "iswspace", "iswupper", "iswxdigit", "isxdigit", "j0", "j1", "jn", "labs", "ldexp", "ldexpf",
+    "ldexpl", "ldiv", "lgamma", "lgammaf", "lgammal", "llabs", "lldiv", "llrint", "llrintf",
+    "llrintl", "llround", "llroundf", "llroundl", "localeconv", "localtime", "log", "log10",
+    "log10f", "log10l", "log1p", "log1pf", "log1pl", "log2", "log2f", "log2l", "logb", "logbf",
+    "logbl", "logf", "logl", "longjmp", "lrint", "lrintf", "lrintl", "lround", "lroundf", "lroundl",
+    "main", "malloc", "mblen", "mbrlen", "mbrtowc", "mbsinit", "mbsrtowcs", "mbstowcs", "mbtowc",
+    "memchr", "memcmp", "memmove", "mempcpy", "memset", "mktime", "modf", "modff", "modfl", "nan",
+    "nanf", "nanl", "nearbyint", "nearbyintf", "nearbyintl", "nextafter", "nextafterf",
+    "nextafterl", "nexttoward", "nexttowardf", "nexttowardl", "perror", "pow", "pow10", "powf",
+    "powl", "printf", "putc", "putchar", "puts", "qsort", "quick_exit", "raise", "rand", "realloc",
+    "remainder", "remainderf", "remainderl", "remove", "remquo", "remquof", "remquol", "rename",
+    "rewind", "rindex", "rint", "rintf", "rintl", "round", "roundf", "roundl", "scalb", "scalbln",
+    "scalblnf", "scalblnl", "scalbn", "scalbnf", "scalbnl", "scanf", "setbuf", "setjmp",
+    "setlocale", "setvbuf", "signal", "significand", "sin", "sincos", "sinf", "sinh", "sinhf",
+    "sinhl", "sinl", "snprintf", "sprintf", "sqrt", "sqrtf", "sqrtl", "srand", "sscanf", "stderr",
+    "stdin", "stdout", "stpcpy", "stpncpy", "strcasecmp", "strcat", "strchr", "strcmp", "strcoll",
+    "strcpy", "strcspn", "strdup", "strerror", "strfmon", "strftime", "strlen", "strncasecmp",
+    "strncat", "strncmp", "strncpy", "strndup", "strpbrk", "strrchr", "strspn", "strstr", "strtod",
+    "strtof", "strtok", "strtol", "strtold", "strtoll", "strtoul", "strtoull", "strxfrm",
+    "swprintf", "swscanf", "system", "tan", "tanf", "tanh", "tanhf", "tanhl", "tanl", "tgamma",
+    "tgammaf", "tgammal", "time", "timespec_get", "tmpfile", "tmpnam", "toascii", "tolower",
+    "toupper", "towctrans", "towlower", "towupper", "trunc", "truncl", "ungetc", "va_arg",
+    "va_copy", "va_end", "va_start", "vfprintf", "vfscanf", "vprintf", "vscanf", "vsnprintf",
+    "vsprintf", "vsscanf", "wcscat", "wcschr", "wcscmp", "wcscoll", "wcscpy", "wcscspn", "wcsftime",
+    "wcslen", "wcsncat", "wcsncmp", "wcsncpy", "wcspbrk", "wcsrchr", "wcsrtombs", "wcsspn",
+    "wcsstr", "wcstod", "wcstof", "wcstok", "wcstol", "wcstold", "wcstoll", "wcstombs", "wcstoul",
+    "wcstoull", "wcsxfrm", "wctob", "wctomb", "wctrans", "wctype", "wmemchr", "wmemcmp", "wmemcpy",
+    "wmemmove", "wmemset", "wprintf", "wscanf", "y0", "y1", "yn",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int compare_words(const void *key, const void *element)
+{
+    return strcmp(key, *(const char *const *)element);
+}
+
+static bool is_listed(const char *name, const char *const *words, size_t count)
+{
+    return bsearch(name, words, count, sizeof *words, compare_words) != NULL;
+}
+
+static bool is_reserved(const char *name, bool at_file_level)
+{
+    return is_listed(name, reserved_words, COUNT(reserved_words)) ||
+           (at_file_level && is_listed(name, library_functions, COUNT(library_functions)));
+}
+
+/* ---- spelling ---- */
+
+static bool starts_with(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* What goes in front of a name that C or this project keeps for itself. */
+static const char *prefix_for(const char *name, bool at_file_level)
+{
+    if (starts_with(name, "pld_") || starts_with(name, "pypto_") || starts_with(name, "PLD_") ||
+        starts_with(name, "PYPTO_"))
+        return "user_";
+    if (name[0] == '_' && (at_file_level || name[1] == '_' || is_upper(name[1])))
+        return "user";
+    return "";
+}
+
+/* Reads one UTF-8 character; a byte that starts none stands for itself. */
+static const char *next_character(const char *p, unsigned *code)
+{
+    unsigned char first = (unsigned char)*p++;
+    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+    *code = more == 0 ? first : first & (0x3fu >> more);
+    for (; more > 0 && ((unsigned char)*p & 0xc0) == 0x80; more--, p++)
+        *code = *code << 6 | ((unsigned char)*p & 0x3fu);
+    return p;
+}
+
+static bool is_identifier_character(unsigned code)
+{
+    return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') ||
+           (code >= '0' && code <= '9') || code == '_';
+}
+
+/* The name as C can spell it, not looking at clashes with others. */
+static const char *spell(arena *a, const char *name, bool at_file_level)
+{
+    text spelt = {.a = a};
+    text_add(&spelt, prefix_for(name, at_file_level));
+    if (name[0] >= '0' && name[0] <= '9')
+        text_add(&spelt, "v");
+    for (const char *p = name; *p != '\0';) {
+        unsigned code;
+        const char *next = next_character(p, &code);
+        if (is_identifier_character(code))
+            text_add_n(&spelt, p, next - p);
+        else
+            text_printf(&spelt, "_u%04x", code);
+        p = next;
+    }
+    if (spelt.length == 0)
+        text_add(&spelt, "v");
+    if (is_reserved(spelt.bytes, at_file_level))
+        text_add(&spelt, "_");
+    return spelt.bytes;
+}
+
+/* ---- file level ---- */
+
+static const char *const suffixes[] = {"", NAME_SUFFIX_ENTRY, NAME_SUFFIX_TABLE, NAME_SUFFIX_PARAMS,
+                                       NAME_SUFFIX_DIMS};
+
+/* Registers a function's name and those derived from it; false, and nothing registered, when one of
+ * them is taken. */
+static bool claim_function_name(arena *a, map *file_names, const char *name)
+{
+    for (size_t i = 0; i < COUNT(suffixes); i++) {
+        const char *derived = arena_printf(a, "%s%s", name, suffixes[i]);
+        if (map_get(file_names, derived) != NULL || is_reserved(derived, true))
+            return false;
+    }
+    for (size_t i = 0; i < COUNT(suffixes); i++)
+        map_set(file_names, arena_printf(a, "%s%s", name, suffixes[i]), file_names);
+    return true;
+}
+
+static void name_function(ir_program *p, ir_function *f, map *file_names)
+{
+    const char *name = spell(p->a, f->name, true);
+    f->c_name = name;
+    for (int n = 2; !claim_function_name(p->a, file_names, f->c_name); n++)
+        f->c_name = arena_printf(p->a, "%s_%d", name, n);
+}
+
+/* ---- inside a function ---- */
+
+typedef struct loop_name {
+    const char *name;
+    const struct loop_name *outer;
+} loop_name;
+
+typedef struct namer {
+    arena *a;
+    const map *file_names;
+    map names; /* of the function's variables except loop variables */
+} namer;
+
+static bool is_free(const namer *n, const loop_name *loops, const char *name)
+{
+    if (map_get(n->file_names, name) != NULL || map_get(&n->names, name) != NULL)
+        return false;
+    for (; loops != NULL; loops = loops->outer)
+        if (strcmp(loops->name, name) == 0)
+            return false;
+    return true;
+}
+
+static const char *free_name(const namer *n, const loop_name *loops, const char *user_name)
+{
+    const char *spelt = spell(n->a, user_name, false);
+    const char *name = spelt;
+    for (int i = 2; !is_free(n, loops, name); i++)
+        name = arena_printf(n->a, "%s_%d", spelt, i);
+    return name;
+}
+
+/* Names the loop variables that name_variables() left: those of one loop. */
+static void name_loops(const namer *n, const ir_block *block, const loop_name *loops)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        ir_stmt *s = block->items[i];
+        if (s->kind != IR_FOR) {
+            name_loops(n, &s->body, loops);
+            name_loops(n, &s->orelse, loops);
+            continue;
+        }
+        if (s->target->c_name == NULL)
+            s->target->c_name = free_name(n, loops, s->target->name);
+        loop_name here = {s->target->c_name, loops};
+        name_loops(n, &s->body, &here);
+    }
+}
+
+static void count_loop(void *context, ir_stmt *s)
+{
+    int32_t *counts = context;
+    if (s->kind == IR_FOR)
+        counts[s->target->id]++;
+}
+
+/* Parameters first: they are what a reader of the C knows from the script's signature. Then all that
+ * lives anywhere in the function, a variable of several loops too. */
+static void name_variables(ir_program *p, ir_function *f, const map *file_names)
+{
+    namer n = {p->a, file_names, map_make(p->a)};
+    int32_t *loops_of = arena_array(p->a, int32_t, f->vars.count + 1);
+    ir_visit_stmts(&f->body, count_loop, loops_of);
+    for (int64_t i = 0; i < f->vars.count; i++)
+        f->vars.items[i]->c_name = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t i = 0; i < f->vars.count; i++) {
+            ir_var *var = f->vars.items[i];
+            if (loops_of[var->id] == 1 || (var->kind == IR_VAR_PARAM) != (pass == 0))
+                continue;
+            var->c_name = free_name(&n, NULL, var->name);
+            map_set(&n.names, var->c_name, var);
+        }
+    }
+    name_loops(&n, &f->body, NULL);
+}
+
+pypto_status pass_names(ir_program *p)
+{
+    map file_names = map_make(p->a);
+    map_set(&file_names, PLD_PROGRAM_SYMBOL, p);
+    for (int64_t i = 0; i < p->functions.count; i++)
+        name_function(p, p->functions.items[i], &file_names);
+    for (int64_t i = 0; i < p->functions.count; i++)
+        name_variables(p, p->functions.items[i], &file_names);
+    return STATUS_OK;
+}
+
+/* ---- for the emitter ---- */
+
+static bool is_name_of_function(const ir_function *f, const char *name)
+{
+    size_t length = strlen(f->c_name);
+    if (strncmp(name, f->c_name, length) != 0)
+        return false;
+    for (size_t i = 0; i < COUNT(suffixes); i++)
+        if (strcmp(name + length, suffixes[i]) == 0)
+            return true;
+    return false;
+}
+
+bool name_is_taken(const ir_program *p, const ir_function *f, const char *name)
+{
+    if (is_reserved(name, f == NULL) || strcmp(name, PLD_PROGRAM_SYMBOL) == 0)
+        return true;
+    for (int64_t i = 0; i < p->functions.count; i++)
+        if (is_name_of_function(p->functions.items[i], name))
+            return true;
+    for (int64_t i = 0; f != NULL && i < f->vars.count; i++)
+        if (strcmp(f->vars.items[i]->c_name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *names_first_unsorted(void)
+{
+    for (size_t i = 1; i < COUNT(reserved_words); i++)
+        if (strcmp(reserved_words[i - 1], reserved_words[i]) >= 0)
+            return reserved_words[i];
+    for (size_t i = 1; i < COUNT(library_functions); i++)
+        if (strcmp(library_functions[i - 1], library_functions[i]) >= 0)
+            return library_functions[i];
+    return NULL;
+}

@@ -1,0 +1,42 @@
+/* The passes in their order, and the driver that runs them.
+ *
+ * The order matters in one place only: names come last, so that variables which earlier passes add get
+ * one too. A pass that finds errors of the user's program ends the run, because later passes rely on
+ * what it would have filled in; inside a pass all errors are collected. */
+#include "passes/passes.h"
+
+#include "base/diag.h"
+
+static pypto_status infer_domains(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_infer_domains(p);
+}
+
+static pypto_status names(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_names(p);
+}
+
+typedef struct pass {
+    const char *name; /* as verify_program() knows it */
+    pypto_status (*run)(ir_program *p, const platform *target);
+} pass;
+
+static const pass pass_table[] = {
+    {"infer_domains", infer_domains},
+    {"plan_scratch", pass_plan_scratch},
+    {"names", names},
+};
+
+pypto_status passes_run(ir_program *p, const platform *target)
+{
+    pypto_status status = verify_program(p, NULL);
+    for (size_t i = 0; i < sizeof pass_table / sizeof pass_table[0] && status_ok(status); i++) {
+        status = pass_table[i].run(p, target);
+        if (status_ok(status))
+            status = verify_program(p, pass_table[i].name);
+    }
+    return status;
+}
