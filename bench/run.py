@@ -1,0 +1,100 @@
+"""The figures of the project: `make bench`.
+
+Everything is measured as medians with minimum and maximum over interleaved rounds, because the machines
+this runs on are shared. Whole-process figures are paired: each run of the quick start is followed by a run of
+its imports alone, and the difference is taken pair by pair.
+
+    run.py [--rounds N] [--native PATH]
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+QUICKSTART = ROOT / "examples" / "quickstart.py"
+SPLIT = ROOT / "bench" / "quickstart_split.py"
+# What the quick start imports besides pypto: the floor below which no script of its kind can be.
+IMPORTS = "import torch, numpy"
+
+
+def spread(values):
+    """Median, minimum, maximum as text."""
+    return f"{statistics.median(values):10.3f} {min(values):10.3f} {max(values):10.3f}  n={len(values)}"
+
+
+def row(name, unit, values):
+    print(f"  {name:<34} {unit:<3} {spread(values)}")
+
+
+def wall_ms(command, env):
+    start = time.perf_counter()
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - start) * 1e3
+
+
+def split(env):
+    """One quick start run with its parts, in milliseconds."""
+    done = subprocess.run([sys.executable, str(SPLIT)], env=env, check=True, capture_output=True, text=True)
+    return {name: float(value) for name, value in (line.split("\t") for line in done.stdout.splitlines())}
+
+
+def quick_start(rounds):
+    work = tempfile.mkdtemp(prefix="pypto-bench-")
+    env = dict(os.environ, PYPTO_CACHE_DIR=os.path.join(work, "cache"))
+    try:
+        script = [sys.executable, str(QUICKSTART)]
+        imports = [sys.executable, "-c", IMPORTS]
+        wall_ms(script, env)
+        warm, floor, parts = [], [], []
+        for _ in range(rounds):
+            warm.append(wall_ms(script, env))
+            floor.append(wall_ms(imports, env))
+            parts.append(split(env))
+        print("Quick start, warm cache (P=2)                     median        min        max")
+        row("whole script", "ms", warm)
+        row(f"Python and `{IMPORTS}` alone", "ms", floor)
+        row("difference, pair by pair", "ms", [a - b for a, b in zip(warm, floor)])
+        for part in ("first_call", "front", "back", "second_call", "end"):
+            row("  " + part, "ms", [p[part] for p in parts])
+        row("  first_call + end", "ms", [p["first_call"] + p["end"] for p in parts])
+        cold = []
+        for _ in range(max(3, rounds // 3)):
+            shutil.rmtree(env["PYPTO_CACHE_DIR"], ignore_errors=True)
+            cold.append(split(env))
+        print("Quick start, cold cache")
+        for part in ("first_call", "front", "back"):
+            row("  " + part, "ms", [p[part] for p in cold])
+        row("  first_call + end without cc", "ms", [p["first_call"] + p["end"] - p["back"] for p in cold])
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def native(program, ranks):
+    print(f"Runtime alone, P={ranks}                               median        min        max")
+    done = subprocess.run([str(program), str(ranks)], check=True, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        name, unit, median, *rest = line.split("\t")
+        if rest:
+            print(f"  {name:<34} {unit:<3} {float(median):10.3f} {float(rest[0]):10.3f} {float(rest[1]):10.3f}  n={rest[2]}")
+        else:
+            print(f"  {name:<34} {unit:<3} {float(median):10.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--native", type=Path, default=ROOT / "build" / "bench" / "native")
+    options = parser.parse_args()
+    quick_start(options.rounds)
+    for ranks in (2, 4):
+        native(options.native, ranks)
+
+
+main()

@@ -1,0 +1,115 @@
+/* What the files of the extension pypto._core share.
+ *
+ *   core.c         the module: its functions and its state
+ *   errors.c       a failed pypto_status -> a Python exception
+ *   ast_import.c   Python's `ast` -> syntax tree (frontend/syntax.h)
+ *   syntax_dump.c  syntax tree -> text, for tests
+ *   embedder.c     what the front end asks about names and sources -> answers out of Python objects
+ *   tensors.c      a Python argument -> pypto_argument
+ *   program.c      compiling, and the class Program: a compiled program that can be run
+ *   tables.c       operations, enumerations, element types and settings, for the package
+ *
+ * Conventions. A function that returns PyObject * gives a new reference, or NULL with an exception
+ * set. A function that returns bool gives false with an exception set. Names of functions that
+ * return a *borrowed* reference say so in their comment. All of it runs with the GIL held, except
+ * where program.c says otherwise.
+ *
+ * Arenas and references. An arena_ or vec_push call may jump to the compile driver when memory is
+ * exhausted. Code that calls them therefore owns no reference at that moment: what it looks at
+ * belongs to an object that outlives the compile (a syntax tree of Python's, a list `keep`). */
+#ifndef CORE_H
+#define CORE_H
+
+#include <Python.h>
+
+#include "base/diag.h"
+#include "base/text.h"
+#include "frontend/frontend.h"
+
+#include <pypto/pypto.h>
+
+/* State of the module, created with it. */
+typedef struct core_state {
+    PyObject *node_kinds; /* dict: class of `_ast` -> row of ast_import.c; NULL until needed */
+    PyTypeObject *program_type; /* pypto._core.Program */
+} core_state;
+
+core_state *core_state_of(PyObject *module); /* never NULL */
+
+/* ---- errors.c ---- */
+
+/* Sets the exception for a failed status, which is released. Always returns NULL, for `return`. */
+PyObject *errors_raise(pypto_status *status);
+/* The same for one diagnostic without a place. Returns false. */
+bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- ast_import.c ---- */
+
+/* The syntax tree of an ast.FunctionDef. `definition` must stay alive and unchanged meanwhile;
+ * trees of string annotations are appended to the list `keep`. NULL with an exception set, or after
+ * adding a diagnostic to `errors`. */
+syntax_function *ast_import_function(core_state *state, arena *a, PyObject *definition,
+                                     const char *file, PyObject *keep, pypto_status *errors);
+
+/* ---- syntax_dump.c ---- */
+
+void syntax_dump(text *out, const syntax_function *f);
+
+/* ---- embedder.c ---- */
+
+/* One conversation with the front end: numbers the DSL functions that come up, keeps alive what was
+ * handed out, and holds back a Python exception that a callback met until the compile is over. */
+typedef struct embedding {
+    core_state *state;
+    PyObject *keep;                                   /* list, owned */
+    PyObject *functions;                              /* list of JITFunction by number, owned */
+    PyObject *error_type, *error_value, *error_trace; /* as PyErr_Fetch gives them */
+    PyThreadState *thread;                            /* not NULL while the GIL is released */
+} embedding;
+
+/* On failure there is nothing to end. */
+bool embedding_begin(embedding *e, core_state *state, PyObject *entry);
+frontend_embedder embedding_interface(embedding *e);
+/* For compile_request.waiting: releases the GIL while the C compiler runs. */
+void embedding_waiting(void *context, bool begins);
+/* Releases everything. False when a callback met an exception; it is set again. */
+bool embedding_end(embedding *e);
+/* Text of a line of a source file, on the arena; NULL when unknown or an exception is set. */
+const char *source_line(PyObject *keep, arena *a, const char *file, int32_t line);
+
+/* UTF-8 of a str, valid as long as it; NULL with an exception set when it is no str. */
+const char *utf8(PyObject *object);
+
+/* ---- tensors.c ---- */
+
+/* An argument and what keeps its memory in place. */
+typedef struct held_argument {
+    pypto_argument argument;
+    PyObject *owner;  /* owned */
+    Py_buffer buffer; /* released when `exported` */
+    bool exported;
+    bool boolean; /* the number was a bool */
+    bool copied;  /* the memory is a private copy: good for inputs only */
+} held_argument;
+
+/* Reads a tensor or a number; `name` is the parameter's, for errors. */
+bool tensor_hold(PyObject *value, const char *name, held_argument *held);
+/* The Python number in a NumPy scalar; NULL, without an exception, for any other object. */
+PyObject *numpy_number(PyObject *value);
+/* Accepts what tensor_hold made, a zeroed one too. */
+void tensor_release(held_argument *held);
+
+/* ---- program.c ---- */
+
+PyObject *program_compile(PyObject *module, PyObject *args);
+bool program_init(PyObject *module);
+
+/* ---- tables.c ---- */
+
+PyObject *tables_ops(PyObject *module, PyObject *unused);
+PyObject *tables_enums(PyObject *module, PyObject *unused);
+PyObject *tables_dtypes(PyObject *module, PyObject *unused);
+PyObject *tables_settings(PyObject *module, PyObject *unused);
+
+#endif

@@ -1,0 +1,405 @@
+/* What the front end asks, answered out of Python objects: what a free name means, what the source
+ * of a DSL function is, what a line of a file says (frontend_embedder in frontend/frontend.h).
+ *
+ * A name is looked up as Python would: closure cells, the local names of the frame that defined the
+ * function (annotations may use those without a closure), globals, builtins; always as they are
+ * now. What an object *is* says its class, by the attribute `__pypto_kind__`:
+ *
+ *     "path"      __pypto_path__ is its dotted name: operations, element types, enumeration members
+ *     "dynamic"   a dimension; `name` is its symbol
+ *     "function"  a DSL function (pypto/_jit.py)
+ *     "unusable"  stands for a value that was not kept; `type_name` is its type
+ *
+ * Classes (pl.Tensor, pld.NotifyOp) have `__pypto_type_path__`, modules and functions of the
+ * package `__pypto_path__`. Asking the class, not the object, keeps user objects with a __getattr__
+ * out of it.
+ *
+ * Functions are numbered in the order in which they come up. A cache that replays its facts in the
+ * same order sees the same numbers; because a function's text contains its number, a replay in
+ * another order is a miss, never a false hit.
+ *
+ * The front end knows no exceptions: one that is met in here (Ctrl-C, exhausted memory) is held
+ * back, the answer is "undefined", and embedding_end() sets it again. */
+#include "core.h"
+
+#include <string.h>
+
+/* Lists in lists deeper than this (or in themselves) are no constants. */
+#define LIST_DEPTH 8
+
+/* ---- the conversation ---- */
+
+bool embedding_begin(embedding *e, core_state *state, PyObject *entry)
+{
+    *e = (embedding){.state = state, .keep = PyList_New(0), .functions = PyList_New(0)};
+    if (e->keep != NULL && e->functions != NULL && PyList_Append(e->functions, entry) == 0)
+        return true;
+    embedding_end(e);
+    return false;
+}
+
+bool embedding_end(embedding *e)
+{
+    Py_CLEAR(e->keep);
+    Py_CLEAR(e->functions);
+    if (e->error_type == NULL)
+        return true;
+    PyErr_Restore(e->error_type, e->error_value, e->error_trace);
+    e->error_type = e->error_value = e->error_trace = NULL;
+    return false;
+}
+
+/* Puts the current exception aside; the first one wins. */
+static void hold_back(embedding *e)
+{
+    if (e->error_type == NULL)
+        PyErr_Fetch(&e->error_type, &e->error_value, &e->error_trace);
+    else
+        PyErr_Clear();
+}
+
+/* Hands a new reference to `keep` and returns it as borrowed. NULL stays NULL; a failure is held
+ * back. */
+static PyObject *kept(embedding *e, PyObject *object)
+{
+    bool good = object != NULL && PyList_Append(e->keep, object) == 0;
+    Py_XDECREF(object);
+    if (!good && PyErr_Occurred())
+        hold_back(e);
+    return good ? object : NULL;
+}
+
+static PyObject *attribute(embedding *e, PyObject *object, const char *name)
+{
+    return kept(e, PyObject_GetAttrString(object, name));
+}
+
+/* The same, but it may be missing: NULL without anything held back. */
+static PyObject *optional_attribute(embedding *e, PyObject *object, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString(object, name);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    return kept(e, value);
+}
+
+/* The string in a str attribute, borrowed from `keep`; NULL when there is none. */
+static const char *optional_text(embedding *e, PyObject *object, const char *name)
+{
+    PyObject *value = optional_attribute(e, object, name);
+    if (value == NULL || !PyUnicode_Check(value))
+        return NULL;
+    const char *words = utf8(value);
+    if (words == NULL)
+        hold_back(e);
+    return words;
+}
+
+/* ---- looking a name up ---- */
+
+/* A dictionary's entry, borrowed from `keep`; NULL when there is none. */
+static PyObject *entry_of(embedding *e, PyObject *dict, PyObject *name)
+{
+    if (dict == NULL || !PyDict_Check(dict))
+        return NULL;
+    PyObject *value = PyDict_GetItemWithError(dict, name);
+    Py_XINCREF(value);
+    return kept(e, value);
+}
+
+static PyObject *cell_of(embedding *e, PyObject *function, PyObject *name)
+{
+    PyObject *cells = attribute(e, function, "__closure__");
+    if (cells == NULL || !PyTuple_Check(cells))
+        return NULL;
+    PyObject *code = attribute(e, function, "__code__");
+    PyObject *names = code == NULL ? NULL : attribute(e, code, "co_freevars");
+    if (names == NULL)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(names) && i < PyTuple_Size(cells); i++) {
+        if (PyUnicode_Compare(PyTuple_GetItem(names, i), name) != 0)
+            continue;
+        PyObject *value = PyObject_GetAttrString(PyTuple_GetItem(cells, i), "cell_contents");
+        if (value == NULL && PyErr_ExceptionMatches(PyExc_ValueError))
+            PyErr_Clear(); /* not assigned yet */
+        return kept(e, value);
+    }
+    return NULL;
+}
+
+/* The object that a name means in a DSL function, borrowed from `keep`; NULL when undefined. */
+static PyObject *look_up(embedding *e, int32_t function, const char *words)
+{
+    PyObject *name = kept(e, PyUnicode_FromString(words));
+    PyObject *jit = PyList_GetItem(e->functions, function);
+    if (name == NULL || jit == NULL) {
+        hold_back(e);
+        return NULL;
+    }
+    PyObject *python = attribute(e, jit, "_function");
+    if (python == NULL)
+        return NULL;
+    PyObject *value = cell_of(e, python, name);
+    if (value == NULL)
+        value = entry_of(e, attribute(e, jit, "_locals"), name);
+    if (value == NULL)
+        value = entry_of(e, attribute(e, python, "__globals__"), name);
+    if (value == NULL)
+        value = entry_of(e, attribute(e, python, "__builtins__"), name);
+    return value;
+}
+
+/* ---- saying what an object is ---- */
+
+static name_value describe(embedding *e, arena *a, PyObject *value, int depth);
+
+static name_value text_value(arena *a, name_kind kind, const char *words)
+{
+    return (name_value){.kind = kind, .text = arena_strdup(a, words)};
+}
+
+static name_value other_value(embedding *e, arena *a, PyObject *value)
+{
+    PyObject *name = kept(e, PyType_GetName(Py_TYPE(value)));
+    return text_value(a, NAME_OTHER, name == NULL ? "?" : utf8(name));
+}
+
+static name_value int_value(arena *a, PyObject *value)
+{
+    int overflow = 0;
+    long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow != 0)
+        return text_value(a, NAME_OTHER, "int of more than 64 bits");
+    return (name_value){.kind = NAME_INT, .integer = integer};
+}
+
+static name_value list_value(embedding *e, arena *a, PyObject *list, int depth)
+{
+    bool is_tuple = PyTuple_Check(list);
+    Py_ssize_t count = is_tuple ? PyTuple_Size(list) : PyList_Size(list);
+    if (depth >= LIST_DEPTH || count > INT32_MAX)
+        return other_value(e, a, list);
+    name_value result = {.kind = NAME_LIST, .count = (int32_t)count};
+    result.items = arena_array(a, name_value, count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = is_tuple ? PyTuple_GetItem(list, i) : PyList_GetItem(list, i);
+        result.items[i] = describe(e, a, item, depth + 1);
+    }
+    return result;
+}
+
+/* The number of a DSL function; a new one when it comes up for the first time. */
+static int32_t number_of(embedding *e, PyObject *jit)
+{
+    Py_ssize_t count = PyList_Size(e->functions);
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (PyList_GetItem(e->functions, i) == jit)
+            return (int32_t)i;
+    if (PyList_Append(e->functions, jit) < 0)
+        hold_back(e);
+    return (int32_t)count;
+}
+
+static pld_plane plane_of(embedding *e, PyObject *jit)
+{
+    PyObject *number = attribute(e, jit, "_plane");
+    long plane = number == NULL ? 0 : PyLong_AsLong(number);
+    return plane == 1 ? PLD_PLANE_CHIP : plane == 2 ? PLD_PLANE_CORE : PLD_PLANE_HOST;
+}
+
+static name_value function_value(embedding *e, arena *a, PyObject *jit)
+{
+    PyObject *identity = kept(e, PyObject_CallMethod(jit, "identity", NULL));
+    const char *words = identity == NULL ? NULL : utf8(identity);
+    if (words == NULL) {
+        hold_back(e);
+        return (name_value){.kind = NAME_UNDEFINED};
+    }
+    int32_t number = number_of(e, jit);
+    return (name_value){
+        .kind = NAME_FUNCTION,
+        .function = number,
+        .integer = plane_of(e, jit),
+        .text = arena_printf(a, "%s #%d", words, number),
+    };
+}
+
+/* What a class that belongs to the package says about its object. False: it does not belong. */
+static bool own_value(embedding *e, arena *a, PyObject *value, name_value *result)
+{
+    const char *kind = optional_text(e, (PyObject *)Py_TYPE(value), "__pypto_kind__");
+    const char *words = NULL;
+    if (kind == NULL)
+        return false;
+    if (strcmp(kind, "function") == 0) {
+        *result = function_value(e, a, value);
+        return true;
+    }
+    name_kind name = NAME_PATH;
+    if (strcmp(kind, "path") == 0) {
+        words = optional_text(e, value, "__pypto_path__");
+    } else if (strcmp(kind, "dynamic") == 0) {
+        name = NAME_DYNAMIC;
+        words = optional_text(e, value, "name");
+    } else if (strcmp(kind, "unusable") == 0) {
+        name = NAME_OTHER;
+        words = optional_text(e, value, "type_name");
+    }
+    if (words != NULL)
+        *result = text_value(a, name, words);
+    return words != NULL;
+}
+
+/* The dotted name of a class or module of the package; NULL for any other object. */
+static const char *path_of(embedding *e, PyObject *value)
+{
+    if (PyType_Check(value))
+        return optional_text(e, value, "__pypto_type_path__");
+    return PyModule_Check(value) ? optional_text(e, value, "__pypto_path__") : NULL;
+}
+
+static name_value describe(embedding *e, arena *a, PyObject *value, int depth)
+{
+    name_value result = {.kind = NAME_UNDEFINED};
+    if (value == NULL)
+        return result;
+    if (value == Py_None)
+        return (name_value){.kind = NAME_NONE};
+    if (PyBool_Check(value))
+        return (name_value){.kind = NAME_BOOL, .integer = value == Py_True};
+    if (PyLong_CheckExact(value))
+        return int_value(a, value);
+    if (PyFloat_Check(value))
+        return (name_value){.kind = NAME_FLOAT, .real = PyFloat_AsDouble(value)};
+    if (PyUnicode_Check(value)) {
+        const char *words = utf8(value);
+        if (words != NULL)
+            return text_value(a, NAME_STRING, words);
+        PyErr_Clear(); /* lone surrogates */
+        return other_value(e, a, value);
+    }
+    if (PyList_Check(value) || PyTuple_Check(value))
+        return list_value(e, a, value, depth);
+    if (own_value(e, a, value, &result)) /* before ints: enumeration members are ints too */
+        return result;
+    const char *path = path_of(e, value);
+    if (path != NULL)
+        return text_value(a, NAME_PATH, path);
+    if (PyLong_Check(value))
+        return int_value(a, value);
+    PyObject *number = kept(e, numpy_number(value));
+    return number != NULL ? describe(e, a, number, depth) : other_value(e, a, value);
+}
+
+static name_value embed_resolve(void *context, arena *a, int32_t function, const char *name)
+{
+    embedding *e = context;
+    if (e->error_type != NULL)
+        return (name_value){.kind = NAME_UNDEFINED};
+    return describe(e, a, look_up(e, function, name), 0);
+}
+
+/* ---- sources ---- */
+
+/* "make.<locals>.f" is f in messages. */
+static const char *short_name(const char *qualified)
+{
+    static const char marker[] = "<locals>.";
+    for (const char *at; (at = strstr(qualified, marker)) != NULL;)
+        qualified = at + sizeof marker - 1;
+    return qualified;
+}
+
+/* (file name, ast.FunctionDef) of a function, borrowed from `keep`; NULL when its source is not
+ * known. */
+static PyObject *find_definition(embedding *e, PyObject *python)
+{
+    PyObject *module = kept(e, PyImport_ImportModule("pypto._source"));
+    if (module == NULL || python == NULL)
+        return NULL;
+    PyObject *found = kept(e, PyObject_CallMethod(module, "find", "O", python));
+    return found == Py_None ? NULL : found;
+}
+
+static void no_source(embedding *e, PyObject *python, const char *name, pypto_status *errors)
+{
+    PyObject *code = python == NULL ? NULL : attribute(e, python, "__code__");
+    const char *file = code == NULL ? NULL : optional_text(e, code, "co_filename");
+    PyObject *line = code == NULL ? NULL : attribute(e, code, "co_firstlineno");
+    pypto_span span = {.file = file, .line = line == NULL ? 0 : (int32_t)PyLong_AsLong(line)};
+    diag_add(
+        errors, DIAG_NO_SOURCE, span,
+        "define the function in a file or a notebook cell, or register the text that it is made of "
+        "in linecache.cache; when the file has changed since it was imported, start again",
+        "Cannot retrieve source code of '%s'", name);
+}
+
+static const frontend_source *embed_source(void *context, arena *a, int32_t function,
+                                           pypto_status *errors)
+{
+    embedding *e = context;
+    PyObject *jit = PyList_GetItem(e->functions, function);
+    PyObject *python = attribute(e, jit, "_function");
+    const char *qualified = optional_text(e, jit, "__qualname__");
+    frontend_source *source = arena_new(a, frontend_source);
+    source->qualified_name = arena_strdup(a, short_name(qualified == NULL ? "?" : qualified));
+    source->plane = plane_of(e, jit);
+
+    PyObject *found = find_definition(e, python);
+    if (found == NULL) {
+        no_source(e, python, source->qualified_name, errors);
+        return NULL;
+    }
+    source->syntax = ast_import_function(e->state, a, PyTuple_GetItem(found, 1),
+                                         utf8(PyTuple_GetItem(found, 0)), e->keep, errors);
+    if (source->syntax != NULL)
+        return source;
+    if (PyErr_Occurred()) {
+        hold_back(e);
+        no_source(e, python, source->qualified_name, errors);
+    }
+    return NULL;
+}
+
+const char *source_line(PyObject *keep, arena *a, const char *file, int32_t line)
+{
+    PyObject *module = PyImport_ImportModule("pypto._source");
+    if (module == NULL)
+        return NULL;
+    PyObject *words = PyObject_CallMethod(module, "line_text", "si", file, (int)line);
+    Py_DECREF(module);
+    bool good = words != NULL && words != Py_None && PyList_Append(keep, words) == 0;
+    Py_XDECREF(words);
+    const char *bytes = good ? utf8(words) : NULL;
+    return bytes == NULL ? NULL : arena_strdup(a, bytes);
+}
+
+static const char *embed_line_text(void *context, arena *a, const char *file, int32_t line)
+{
+    embedding *e = context;
+    const char *words = source_line(e->keep, a, file, line);
+    if (words == NULL && PyErr_Occurred())
+        hold_back(e);
+    return words;
+}
+
+frontend_embedder embedding_interface(embedding *e)
+{
+    return (frontend_embedder){
+        .context = e,
+        .resolve = embed_resolve,
+        .source = embed_source,
+        .line_text = embed_line_text,
+    };
+}
+
+void embedding_waiting(void *context, bool begins)
+{
+    embedding *e = context;
+    if (begins) {
+        e->thread = PyEval_SaveThread();
+    } else if (e->thread != NULL) {
+        PyEval_RestoreThread(e->thread);
+        e->thread = NULL;
+    }
+}

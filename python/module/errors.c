@@ -1,0 +1,75 @@
+/* A failed pypto_status -> a Python exception.
+ *
+ * Which class and which attributes it has is the business of pypto.errors, written in Python: this
+ * file hands its function `make` the kind, the whole text and one row per diagnostic. Called by
+ * every file of the module that gets a status from the library. */
+#include "core.h"
+
+#include <stdlib.h>
+
+/* {"file", "line", "column", "end_line", "end_column"}, or None for no place. */
+static PyObject *span_object(const pypto_span *span)
+{
+    if (span->file == NULL || span->line <= 0)
+        Py_RETURN_NONE;
+    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i}", "file", span->file, "line", span->line, "column",
+                         span->column, "end_line", span->end_line, "end_column", span->end_column);
+}
+
+static PyObject *diagnostic_row(const pypto_diagnostic *d)
+{
+    PyObject *span = span_object(&d->span);
+    if (span == NULL)
+        return NULL;
+    return Py_BuildValue("(szsNzzz)", d->code, pypto_error_kind_name(d->kind), d->message, span,
+                         d->hint, d->note, d->source);
+}
+
+static PyObject *diagnostic_rows(const pypto_status *status)
+{
+    PyObject *rows = PyList_New(0);
+    for (const pypto_diagnostic *d = status->diagnostics; rows != NULL && d != NULL; d = d->next) {
+        PyObject *row = diagnostic_row(d);
+        if (row == NULL || PyList_Append(rows, row) < 0)
+            Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    return rows;
+}
+
+static PyObject *make_exception(const pypto_status *status, const char *whole)
+{
+    PyObject *rows = diagnostic_rows(status);
+    PyObject *module = rows == NULL ? NULL : PyImport_ImportModule("pypto.errors");
+    PyObject *exception = NULL;
+    if (module != NULL)
+        exception = PyObject_CallMethod(module, "make", "ssO", pypto_error_kind_name(status->kind),
+                                        whole, rows);
+    Py_XDECREF(module);
+    Py_XDECREF(rows);
+    return exception;
+}
+
+PyObject *errors_raise(pypto_status *status)
+{
+    char *whole = pypto_status_text(status);
+    PyObject *exception = whole == NULL ? PyErr_NoMemory() : make_exception(status, whole);
+    if (exception != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+    }
+    free(whole);
+    pypto_status_clear(status);
+    return NULL;
+}
+
+bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
+{
+    pypto_status status = STATUS_OK;
+    va_list args;
+    va_start(args, format);
+    diag_vadd(&status, code, (pypto_span){0}, hint, format, args);
+    va_end(args);
+    errors_raise(&status);
+    return false;
+}

@@ -1,0 +1,452 @@
+/* Compiling a DSL function, and the class Program: a compiled program that can be run.
+ *
+ * compile() turns Python arguments into what the front end knows of them (element type and shape),
+ * looks for a program among those of the function that still serves, and asks the compile driver
+ * otherwise. The GIL is released while the C compiler runs.
+ *
+ * Program.run() hands the arguments to the host library with the GIL released. When a signal
+ * interrupts the wait, the library asks `interrupted`, which takes the GIL, lets Python run its
+ * signal handlers, and says whether one raised: that exception then is the result of the call.
+ *
+ * A Program is immutable but for its handle on the loaded code, which it opens at first use. */
+#include "core.h"
+
+#include "base/settings.h"
+#include "codegen/compile.h"
+
+#include <string.h>
+
+typedef struct program_object {
+    PyObject_HEAD compile_output output; /* owned */
+    pypto_program *program;              /* owned; NULL until it is needed */
+} program_object;
+
+/* ---- arguments ---- */
+
+/* The arguments of one call. */
+typedef struct call_arguments {
+    held_argument *held; /* `count` of them, PyMem */
+    Py_ssize_t count;
+} call_arguments;
+
+static void arguments_release(call_arguments *args)
+{
+    for (Py_ssize_t i = 0; i < args->count; i++)
+        tensor_release(&args->held[i]);
+    PyMem_Free(args->held);
+    *args = (call_arguments){0};
+}
+
+/* Holds all items of a tuple; item i of the tuple `names` is what errors call argument i. On
+ * failure nothing is held. */
+static bool arguments_hold(PyObject *values, PyObject *names, call_arguments *args)
+{
+    Py_ssize_t count = PyTuple_Size(values);
+    *args = (call_arguments){PyMem_Calloc((size_t)count + 1, sizeof *args->held), count};
+    if (args->held == NULL) {
+        args->count = 0;
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const char *name = i < PyTuple_Size(names) ? utf8(PyTuple_GetItem(names, i)) : "?";
+        if (name == NULL || !tensor_hold(PyTuple_GetItem(values, i), name, &args->held[i])) {
+            arguments_release(args);
+            return false;
+        }
+    }
+    return true;
+}
+
+static frontend_arg described(const held_argument *held)
+{
+    const pypto_argument *argument = &held->argument;
+    frontend_arg arg = {.integer = argument->integer, .real = argument->real};
+    switch (argument->kind) {
+    case PLD_ARG_TENSOR:
+        arg.kind = FRONTEND_TENSOR;
+        arg.dtype = argument->tensor.dtype;
+        arg.ndim = argument->tensor.ndim;
+        memcpy(arg.shape, argument->tensor.shape, sizeof arg.shape);
+        break;
+    case PLD_ARG_INT: arg.kind = held->boolean ? FRONTEND_BOOL : FRONTEND_INT; break;
+    case PLD_ARG_FLOAT: arg.kind = FRONTEND_FLOAT; break;
+    }
+    return arg;
+}
+
+/* What the front end sees of the arguments: PyMem, never NULL on success even when there are
+ * none. */
+static frontend_arg *arguments_describe(PyObject *values, PyObject *names, int32_t *count)
+{
+    call_arguments args;
+    if (!arguments_hold(values, names, &args))
+        return NULL;
+    *count = (int32_t)args.count;
+    frontend_arg *result = PyMem_Calloc((size_t)args.count + 1, sizeof *result);
+    for (Py_ssize_t i = 0; result != NULL && i < args.count; i++)
+        result[i] = described(&args.held[i]);
+    arguments_release(&args);
+    if (result == NULL)
+        PyErr_NoMemory();
+    return result;
+}
+
+/* ---- compiling ---- */
+
+/* The first of `programs` that serves the request, as a new reference; NULL without an exception
+ * when none does. */
+static PyObject *find_program(core_state *state, PyObject *function, PyObject *programs,
+                              compile_request *request)
+{
+    for (Py_ssize_t i = PyList_Size(programs) - 1; i >= 0; i--) {
+        PyObject *candidate = PyList_GetItem(programs, i);
+        /* A conversation of its own: functions are numbered anew. */
+        embedding e;
+        if (!embedding_begin(&e, state, function))
+            return NULL;
+        frontend_embedder embedder = embedding_interface(&e);
+        request->embedder = &embedder;
+        bool serves = compile_still_serves(&((program_object *)candidate)->output, request);
+        if (!embedding_end(&e))
+            return NULL;
+        if (serves) {
+            Py_INCREF(candidate);
+            return candidate;
+        }
+    }
+    return NULL;
+}
+
+static PyObject *new_program(core_state *state, PyObject *function, PyObject *programs,
+                             compile_request *request)
+{
+    PyObject *self = PyType_GenericAlloc(state->program_type, 0);
+    embedding e;
+    if (self == NULL || !embedding_begin(&e, state, function)) {
+        Py_XDECREF(self);
+        return NULL;
+    }
+    frontend_embedder embedder = embedding_interface(&e);
+    request->embedder = &embedder;
+    request->waiting = embedding_waiting;
+    request->waiting_context = &e;
+    pypto_status status = compile_program(request, &((program_object *)self)->output);
+    /* Ctrl-C also ends the C compiler; its failure then is no news. */
+    bool good = embedding_end(&e) && PyErr_CheckSignals() == 0;
+    if (good && !status_ok(status)) {
+        errors_raise(&status);
+        good = false;
+    }
+    pypto_status_clear(&status);
+    if (!good || PyList_Append(programs, self) < 0)
+        Py_CLEAR(self);
+    return self;
+}
+
+/* compile(function, programs, names, arguments, platform) */
+PyObject *program_compile(PyObject *module, PyObject *args)
+{
+    core_state *state = core_state_of(module);
+    PyObject *function, *programs, *names, *values, *identity = NULL, *name = NULL, *result = NULL;
+    const char *platform;
+    frontend_arg *described_args = NULL;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!Os:compile", &function, &PyList_Type, &programs,
+                          &PyTuple_Type, &names, &values, &platform))
+        return NULL;
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return NULL;
+    }
+    if (values != Py_None) {
+        described_args = arguments_describe(values, names, &count);
+        if (described_args == NULL)
+            return NULL;
+    }
+    identity = PyObject_CallMethod(function, "identity", NULL);
+    name = PyObject_GetAttrString(function, "__name__");
+    if (identity == NULL || name == NULL || utf8(identity) == NULL || utf8(name) == NULL)
+        goto done;
+    compile_request request = {
+        .entry = 0,
+        .entry_digest = utf8(identity),
+        .entry_name = utf8(name),
+        .args = described_args,
+        .arg_count = count,
+        .platform = platform,
+    };
+    result = find_program(state, function, programs, &request);
+    if (result == NULL && !PyErr_Occurred())
+        result = new_program(state, function, programs, &request);
+done:
+    Py_XDECREF(identity);
+    Py_XDECREF(name);
+    PyMem_Free(described_args);
+    return result;
+}
+
+/* ---- the loaded code ---- */
+
+/* The host function's row in the program's table; NULL with an exception set. */
+static const pld_function *host_function(program_object *self)
+{
+    if (self->program == NULL) {
+        pypto_status status = pypto_program_open(self->output.object_path, &self->program);
+        if (!status_ok(status)) {
+            errors_raise(&status);
+            return NULL;
+        }
+    }
+    const pld_program *table = pypto_program_table(self->program);
+    return table->functions[table->host];
+}
+
+static PyObject *host_names(const pld_function *host)
+{
+    PyObject *names = PyTuple_New(host->nparams);
+    for (int32_t i = 0; names != NULL && i < host->nparams; i++) {
+        PyObject *name = PyUnicode_FromString(host->params[i].name);
+        if (name == NULL || PyTuple_SetItem(names, i, name) < 0) /* takes the reference */
+            Py_CLEAR(names);
+    }
+    return names;
+}
+
+/* ---- running ---- */
+
+typedef struct waiting_call {
+    PyThreadState *thread; /* of the call, while the GIL is released */
+} waiting_call;
+
+static bool interrupted(void *context)
+{
+    waiting_call *call = context;
+    PyEval_RestoreThread(call->thread);
+    bool raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
+    call->thread = PyEval_SaveThread();
+    return raised;
+}
+
+static bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
+{
+    Py_ssize_t size = PyList_Size(list);
+    *ids = PyMem_Calloc((size_t)size + 1, sizeof **ids);
+    *count = (int32_t)size;
+    if (*ids == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; *ids != NULL && i < size; i++) {
+        long id = PyLong_AsLong(PyList_GetItem(list, i));
+        if (id == -1 && PyErr_Occurred())
+            return false;
+        if (id < 0 || id > INT32_MAX)
+            return errors_refuse(DIAG_BAD_DEVICE_IDS, NULL, "%ld is no device id", id);
+        (*ids)[i] = (int32_t)id;
+    }
+    return *ids != NULL;
+}
+
+static bool read_transport(pypto_start *start)
+{
+    const char *chosen = setting_text(SETTING_TRANSPORT);
+    if (strcmp(chosen, "shm") != 0 && strcmp(chosen, "threads") != 0) {
+        PyErr_Format(PyExc_ValueError, "%s must be shm or threads, not '%s'",
+                     setting_name(SETTING_TRANSPORT), chosen);
+        return false;
+    }
+    *start = chosen[0] == 's' ? PYPTO_START_EXEC : PYPTO_START_THREAD;
+    return true;
+}
+
+/* The arguments as the library takes them, PyMem; NULL with an exception set. */
+static pypto_argument *library_arguments(const pld_function *host, const call_arguments *args)
+{
+    pypto_argument *result = PyMem_Calloc((size_t)args->count + 1, sizeof *result);
+    if (result == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; result != NULL && i < args->count; i++) {
+        result[i] = args->held[i].argument;
+        if (i >= host->nparams)
+            continue; /* the library counts them */
+        const pld_param *param = &host->params[i];
+        bool real = param->kind == PLD_PARAM_SCALAR &&
+                    (param->dtype == PYPTO_FP32 || param->dtype == PYPTO_FP16 ||
+                     param->dtype == PYPTO_BF16);
+        if (real && result[i].kind == PLD_ARG_INT) {
+            result[i].kind = PLD_ARG_FLOAT;
+            result[i].real = (double)result[i].integer;
+        }
+        if (args->held[i].copied && param->direction != PLD_IN) {
+            PyMem_Free(result);
+            result = NULL;
+            errors_refuse(DIAG_ARGUMENT_READ_ONLY, "pass x.resolve_neg()",
+                          "argument '%s' is written, but is a tensor with its negative bit set",
+                          param->name);
+        }
+    }
+    return result;
+}
+
+static PyObject *call(program_object *self, const pypto_worker_options *base,
+                      const call_arguments *args)
+{
+    pypto_argument *arguments = library_arguments(host_function(self), args);
+    if (arguments == NULL)
+        return NULL;
+    waiting_call waiting;
+    pypto_worker_options options = *base;
+    options.interrupted = interrupted;
+    options.interrupt_context = &waiting;
+
+    waiting.thread = PyEval_SaveThread();
+    pypto_status status = pypto_call(&options, self->program, arguments, (int32_t)args->count);
+    PyEval_RestoreThread(waiting.thread);
+
+    PyMem_Free(arguments);
+    if (PyErr_Occurred()) { /* what a signal handler raised */
+        pypto_status_clear(&status);
+        return NULL;
+    }
+    if (!status_ok(status))
+        return errors_raise(&status);
+    Py_RETURN_NONE;
+}
+
+/* run(arguments, device_ids, title) */
+static PyObject *program_run(PyObject *object, PyObject *args)
+{
+    program_object *self = (program_object *)object;
+    PyObject *values, *ids, *names, *result = NULL;
+    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
+    int32_t *device_ids = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!s:run", &PyTuple_Type, &values, &PyList_Type, &ids,
+                          &options.title))
+        return NULL;
+    const pld_function *host = host_function(self);
+    names = host == NULL ? NULL : host_names(host);
+    call_arguments held = {0};
+    if (names != NULL && read_transport(&options.start) &&
+        read_device_ids(ids, &device_ids, &options.device_count) &&
+        arguments_hold(values, names, &held)) {
+        options.device_ids = device_ids;
+        result = call(self, &options, &held);
+    }
+    arguments_release(&held);
+    PyMem_Free(device_ids);
+    Py_XDECREF(names);
+    return result;
+}
+
+/* ---- attributes ---- */
+
+static PyObject *program_name(PyObject *object, void *unused)
+{
+    (void)unused;
+    const pld_function *host = host_function((program_object *)object);
+    return host == NULL ? NULL : PyUnicode_FromString(host->name);
+}
+
+static PyObject *program_object_path(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyUnicode_DecodeFSDefault(((program_object *)object)->output.object_path);
+}
+
+static PyObject *program_output_dir(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyUnicode_DecodeFSDefault(((program_object *)object)->output.directory);
+}
+
+static PyObject *program_stats(PyObject *object, void *unused)
+{
+    (void)unused;
+    const compile_output *output = &((program_object *)object)->output;
+    return Py_BuildValue("{s:N,s:N,s:L,s:L}", "front_hit", PyBool_FromLong(output->front_hit),
+                         "back_hit", PyBool_FromLong(output->back_hit), "front_ns",
+                         (long long)output->front_ns, "back_ns", (long long)output->back_ns);
+}
+
+static PyObject *shape_of(const pld_param *param)
+{
+    if (param->kind == PLD_PARAM_SCALAR)
+        Py_RETURN_NONE;
+    PyObject *shape = PyList_New(param->ndim);
+    for (int32_t i = 0; shape != NULL && i < param->ndim; i++) {
+        PyObject *extent = PyLong_FromLongLong(param->shape[i] < 0 ? -1 : param->shape[i]);
+        if (extent == NULL || PyList_SetItem(shape, i, extent) < 0) /* takes the reference */
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+/* [(name, "In" | "Out" | "InOut", shape or None, "FP32")] */
+static PyObject *program_parameters(PyObject *object, void *unused)
+{
+    (void)unused;
+    static const char *const directions[] = {"In", "Out", "InOut"};
+    static const char *const dtypes[] = {
+#define NAME(name, label, bits, class_) #name,
+        PYPTO_DTYPES(NAME)
+#undef NAME
+    };
+    const pld_function *host = host_function((program_object *)object);
+    PyObject *list = host == NULL ? NULL : PyList_New(0);
+    for (int32_t i = 0; list != NULL && i < host->nparams; i++) {
+        const pld_param *param = &host->params[i];
+        PyObject *row = Py_BuildValue("(ssNs)", param->name, directions[param->direction],
+                                      shape_of(param), dtypes[param->dtype]);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static void program_dealloc(PyObject *object)
+{
+    program_object *self = (program_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    pypto_program_release(self->program);
+    compile_output_clear(&self->output);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type); /* instances of heap types own a reference to them */
+}
+
+static PyGetSetDef program_getset[] = {
+    {"name", program_name, NULL, "Name of the host function.", NULL},
+    {"object_path", program_object_path, NULL, "The shared object with the native code.", NULL},
+    {"output_dir", program_output_dir, NULL, "Folder of program.so, program.c, program.ir.", NULL},
+    {"parameters", program_parameters, NULL, "[(name, direction, shape or None, dtype)].", NULL},
+    {"stats", program_stats, NULL, "Cache hits and nanoseconds of the compile.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef program_methods[] = {
+    {"run", program_run, METH_VARARGS,
+     "run(arguments, device_ids, title)\n\nRuns the program, blocks until every rank is done."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot program_slots[] = {
+    {Py_tp_dealloc, program_dealloc},
+    {Py_tp_getset, program_getset},
+    {Py_tp_methods, program_methods},
+    {Py_tp_doc, "A compiled program that can be run."},
+    {0, NULL},
+};
+
+static PyType_Spec program_spec = {
+    .name = "pypto._core.Program",
+    .basicsize = (int)sizeof(program_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = program_slots,
+};
+
+bool program_init(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &program_spec, NULL);
+    core_state_of(module)->program_type = (PyTypeObject *)type;
+    return type != NULL && PyModule_AddType(module, (PyTypeObject *)type) == 0;
+}

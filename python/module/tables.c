@@ -1,0 +1,81 @@
+/* The tables of the compiler, as Python lists: the package makes its names out of them (pl.load,
+ * pld.NotifyOp, pl.FP32), and tools print the settings. Called once at import. */
+#include "core.h"
+
+#include "base/settings.h"
+#include "ops/ops.h"
+
+/* Appends and gives up the item's reference. An item that is NULL, or a failure, clears the
+ * list. */
+static void append(PyObject **list, PyObject *item)
+{
+    if (*list != NULL && (item == NULL || PyList_Append(*list, item) < 0))
+        Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
+static PyObject *spellings_of(const op_def *op)
+{
+    PyObject *spellings = PyList_New(0);
+    for (int32_t i = 0; op->spellings[i] != NULL; i++)
+        append(&spellings, PyUnicode_FromString(op->spellings[i]));
+    return spellings;
+}
+
+PyObject *tables_ops(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (int32_t id = 0; id < OP_COUNT; id++) {
+        const op_def *op = op_get((op_id)id);
+        append(&list, Py_BuildValue("(Nss)", spellings_of(op), op->signature, op->doc));
+    }
+    return list;
+}
+
+PyObject *tables_enums(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    int32_t count = 0;
+    const enum_member *members = enum_members(&count);
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; i < count; i++)
+        append(&list, Py_BuildValue("(sssL)", members[i].module, members[i].enumeration,
+                                    members[i].member, (long long)members[i].value));
+    return list;
+}
+
+PyObject *tables_dtypes(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    static const struct {
+        const char *name;
+        const char *text;
+        int bits;
+        char class_[2];
+    } rows[] = {
+#define ROW(name, text, bits, class_) {#name, text, bits, {class_, 0}},
+        PYPTO_DTYPES(ROW)
+#undef ROW
+    };
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        append(&list,
+               Py_BuildValue("(ssis)", rows[i].name, rows[i].text, rows[i].bits, rows[i].class_));
+    return list;
+}
+
+PyObject *tables_settings(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; i < SETTING_COUNT; i++) {
+        setting s = (setting)i;
+        append(&list, Py_BuildValue("(sss)", setting_name(s), setting_text(s), setting_help(s)));
+    }
+    return list;
+}

@@ -1,0 +1,415 @@
+/* A Python argument -> pypto_argument: where its memory is, how it is laid out, what may be done
+ * with it.
+ *
+ * Four ways in, in the order in which they are tried:
+ *   numbers   bool, int, float and NumPy scalars
+ *   torch     by its attributes; torch itself is never imported
+ *   buffers   NumPy arrays and everything else with the buffer protocol
+ *   DLPack    other libraries; read-only, because old versions of the protocol do not say
+ *
+ * Nothing is copied here: views that are not contiguous, of negative stride or read-only are
+ * described as they are, and the host library judges them by what the program does with the
+ * parameter. The exception is a torch tensor with its negative bit set, whose memory holds other
+ * numbers than the tensor: a resolved copy is handed on, and marked so that it is refused as an
+ * output.
+ *
+ * A held_argument keeps the object (and the export of its buffer) until the call is over. Errors
+ * are TypeErrors that name the parameter. */
+#include "core.h"
+
+#include <string.h>
+
+#define DTYPE_HINT \
+    "pass float32, float16, bfloat16, int8, int16, int32, int64, bool or an unsigned integer type"
+
+/* ---- small helpers ---- */
+
+/* str(object.name) as a new reference, or NULL with an exception set. */
+static PyObject *text_of(PyObject *object, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString(object, name);
+    PyObject *words = value == NULL ? NULL : PyObject_Str(value);
+    Py_XDECREF(value);
+    return words;
+}
+
+static bool text_is(PyObject *words, const char *expected)
+{
+    return PyUnicode_CompareWithASCIIString(words, expected) == 0;
+}
+
+/* The element type with this class and size, or PYPTO_DTYPE_COUNT. INDEX and BF16 are never
+ * meant. */
+static pypto_dtype dtype_of(char class_, int64_t bits)
+{
+#define MATCH(name, label, size, letter)                                     \
+    if (class_ == (letter) && bits == (size) && PYPTO_##name != PYPTO_INDEX) \
+        return PYPTO_##name;
+    PYPTO_DTYPES(MATCH)
+#undef MATCH
+    return PYPTO_DTYPE_COUNT;
+}
+
+static bool refuse_type(PyObject *value, const char *name)
+{
+    PyObject *type = PyType_GetName(Py_TYPE(value));
+    if (type == NULL)
+        return false;
+    errors_refuse(DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
+                  "argument '%s' must be a host torch.Tensor, a NumPy array or a number, not %s",
+                  name, utf8(type));
+    Py_DECREF(type);
+    return false;
+}
+
+static bool refuse_dims(const char *name, Py_ssize_t ndim)
+{
+    return errors_refuse(DIAG_ARGUMENT_TYPE, NULL,
+                         "argument '%s' has %lld dimensions; at most %d are supported", name,
+                         (long long)ndim, PYPTO_MAX_DIMS);
+}
+
+/* ---- numbers ---- */
+
+PyObject *numpy_number(PyObject *value)
+{
+    PyObject *type = (PyObject *)Py_TYPE(value);
+    PyObject *module = PyObject_GetAttrString(type, "__module__");
+    /* An array can be assigned into, a scalar cannot. */
+    bool scalar = module != NULL && PyUnicode_Check(module) && text_is(module, "numpy") &&
+                  !PyObject_HasAttrString(type, "__setitem__");
+    PyObject *number = scalar ? PyObject_CallMethod(value, "item", NULL) : NULL;
+    Py_XDECREF(module);
+    if (number != NULL && !PyLong_Check(number) && !PyFloat_Check(number))
+        Py_CLEAR(number);
+    if (number == NULL)
+        PyErr_Clear();
+    return number;
+}
+
+/* value is a bool, int or float */
+static bool hold_number(PyObject *value, const char *name, held_argument *held)
+{
+    if (PyFloat_Check(value)) {
+        held->argument.kind = PLD_ARG_FLOAT;
+        held->argument.real = PyFloat_AsDouble(value);
+        return true;
+    }
+    int overflow = 0;
+    held->boolean = PyBool_Check(value);
+    held->argument.kind = PLD_ARG_INT;
+    held->argument.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow != 0)
+        return errors_refuse(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' does not fit in 64 bits",
+                             name);
+    return true;
+}
+
+/* ---- torch ---- */
+
+/* Whether the object is of a class of torch, or of one derived from such a class, with memory. */
+static bool is_torch(PyObject *value)
+{
+    PyObject *order = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__mro__");
+    Py_ssize_t count = order != NULL && PyTuple_Check(order) ? PyTuple_Size(order) : 0;
+    bool found = false;
+    for (Py_ssize_t i = 0; i < count && !found; i++) {
+        PyObject *module = PyObject_GetAttrString(PyTuple_GetItem(order, i), "__module__");
+        const char *words = module != NULL && PyUnicode_Check(module) ? utf8(module) : NULL;
+        found =
+            words != NULL && strncmp(words, "torch", 5) == 0 && (words[5] == 0 || words[5] == '.');
+        Py_XDECREF(module);
+    }
+    Py_XDECREF(order);
+    PyErr_Clear();
+    return found && PyObject_HasAttrString(value, "data_ptr");
+}
+
+static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
+{
+    static const struct {
+        const char *text;
+        pypto_dtype dtype;
+    } known[] = {
+        {"torch.float32", PYPTO_FP32},  {"torch.float16", PYPTO_FP16},
+        {"torch.bfloat16", PYPTO_BF16}, {"torch.int32", PYPTO_INT32},
+        {"torch.int64", PYPTO_INT64},   {"torch.int16", PYPTO_INT16},
+        {"torch.int8", PYPTO_INT8},     {"torch.uint8", PYPTO_UINT8},
+        {"torch.bool", PYPTO_BOOL},     {"torch.uint16", PYPTO_UINT16},
+        {"torch.uint32", PYPTO_UINT32}, {"torch.uint64", PYPTO_UINT64},
+    };
+    PyObject *words = text_of(value, "dtype");
+    if (words == NULL)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++) {
+        found = text_is(words, known[i].text);
+        *dtype = known[i].dtype;
+    }
+    if (!found)
+        errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported torch dtype %s of argument '%s'",
+                      utf8(words), name);
+    Py_DECREF(words);
+    return found;
+}
+
+/* Only dense tensors in this machine's memory have an address that can be used. */
+static bool torch_is_host(PyObject *value, const char *name)
+{
+    PyObject *layout = text_of(value, "layout");
+    PyObject *device = PyObject_GetAttrString(value, "device");
+    PyObject *type = device == NULL ? NULL : text_of(device, "type");
+    bool good = false;
+    if (layout != NULL && type != NULL) {
+        if (!text_is(layout, "torch.strided"))
+            errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.to_dense()",
+                          "argument '%s' must be a dense tensor, not one of layout %s", name,
+                          utf8(layout));
+        else if (!text_is(type, "cpu"))
+            errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.cpu()",
+                          "argument '%s' must be a host torch.Tensor, not one on device %s", name,
+                          utf8(type));
+        else
+            good = true;
+    }
+    Py_XDECREF(layout);
+    Py_XDECREF(device);
+    Py_XDECREF(type);
+    return good;
+}
+
+/* The numbers of a tuple that obj.name is (or, called, returns); -1 with an exception set. */
+static Py_ssize_t numbers(PyObject *object, const char *name, bool call, int64_t *out)
+{
+    PyObject *tuple =
+        call ? PyObject_CallMethod(object, name, NULL) : PyObject_GetAttrString(object, name);
+    Py_ssize_t count = tuple == NULL ? -1 : PyTuple_Size(tuple);
+    for (Py_ssize_t i = 0; i < count && i < PYPTO_MAX_DIMS; i++)
+        out[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
+    Py_XDECREF(tuple);
+    return PyErr_Occurred() ? -1 : count;
+}
+
+/* Replaces held->owner by a tensor whose memory holds what the tensor shows. */
+static bool torch_resolve(held_argument *held)
+{
+    PyObject *answer = PyObject_CallMethod(held->owner, "is_neg", NULL);
+    int negative = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (negative <= 0)
+        return negative == 0;
+    PyObject *resolved = PyObject_CallMethod(held->owner, "resolve_neg", NULL);
+    if (resolved == NULL)
+        return false;
+    Py_DECREF(held->owner);
+    held->owner = resolved;
+    held->copied = true;
+    return true;
+}
+
+static bool hold_torch(PyObject *value, const char *name, held_argument *held)
+{
+    pypto_tensor *tensor = &held->argument.tensor;
+    if (!torch_is_host(value, name) || !torch_dtype(value, name, &tensor->dtype))
+        return false;
+    Py_INCREF(value);
+    held->owner = value;
+    if (!torch_resolve(held))
+        return false;
+    value = held->owner;
+    Py_ssize_t ndim = numbers(value, "shape", false, tensor->shape);
+    if (ndim > PYPTO_MAX_DIMS)
+        return refuse_dims(name, ndim);
+    if (ndim < 0 || numbers(value, "stride", true, tensor->stride) != ndim)
+        return false;
+    PyObject *address = PyObject_CallMethod(value, "data_ptr", NULL);
+    if (address == NULL)
+        return false;
+    tensor->data = PyLong_AsVoidPtr(address);
+    tensor->ndim = (int32_t)ndim;
+    Py_DECREF(address);
+    return !PyErr_Occurred();
+}
+
+/* ---- buffers ---- */
+
+/* The element type of a buffer's format, or PYPTO_DTYPE_COUNT. */
+static pypto_dtype buffer_dtype(const Py_buffer *buffer)
+{
+    const char *format = buffer->format == NULL ? "B" : buffer->format;
+    if (*format == '@' || *format == '=' || *format == '<')
+        format++;
+    else if (*format == '>' && buffer->itemsize == 1)
+        format++;
+    if (format[0] == 0 || format[1] != 0)
+        return PYPTO_DTYPE_COUNT;
+    int64_t bits = (int64_t)buffer->itemsize * 8;
+    if (*format == '?')
+        return dtype_of('b', bits);
+    if (strchr("bhilqn", *format) != NULL)
+        return dtype_of('i', bits);
+    if (strchr("BHILQN", *format) != NULL)
+        return dtype_of('u', bits);
+    return *format == 'e' || *format == 'f' ? dtype_of('f', bits) : PYPTO_DTYPE_COUNT;
+}
+
+static bool refuse_buffer_dtype(PyObject *value, const char *name, const char *format)
+{
+    PyObject *dtype = text_of(value, "dtype");
+    if (dtype == NULL)
+        PyErr_Clear();
+    errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype %s of argument '%s'",
+                  dtype != NULL ? utf8(dtype) : format, name);
+    Py_XDECREF(dtype);
+    return false;
+}
+
+/* Strides, in elements, of a row-major tensor. */
+static void packed_strides(pypto_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
+        tensor->stride[i] = stride;
+        stride *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+    }
+}
+
+/* Shape, strides and address of held->buffer. */
+static bool describe_buffer(const char *name, held_argument *held)
+{
+    const Py_buffer *buffer = &held->buffer;
+    pypto_tensor *tensor = &held->argument.tensor;
+    if (buffer->ndim > PYPTO_MAX_DIMS)
+        return refuse_dims(name, buffer->ndim);
+    tensor->data = buffer->buf;
+    tensor->ndim = buffer->ndim;
+    tensor->read_only = buffer->readonly != 0;
+    bool aligned = (uintptr_t)buffer->buf % (uintptr_t)buffer->itemsize == 0;
+    for (int i = 0; i < buffer->ndim; i++)
+        tensor->shape[i] = buffer->shape[i];
+    packed_strides(tensor);
+    for (int i = 0; i < buffer->ndim && buffer->strides != NULL; i++) {
+        tensor->stride[i] = buffer->strides[i] / buffer->itemsize;
+        aligned = aligned && buffer->strides[i] % buffer->itemsize == 0;
+    }
+    if (!aligned)
+        return errors_refuse(DIAG_ARGUMENT_TYPE, "pass numpy.ascontiguousarray(x) or x.copy()",
+                             "the elements of argument '%s' are not aligned to their size", name);
+    return true;
+}
+
+/* NumPy cannot export bfloat16 arrays; their bits, as uint16, it can. */
+static bool export_bfloat16(PyObject *value, held_argument *held)
+{
+    PyObject *dtype = text_of(value, "dtype");
+    bool matches = dtype != NULL && text_is(dtype, "bfloat16");
+    PyObject *bits = matches ? PyObject_CallMethod(value, "view", "s", "uint16") : NULL;
+    Py_XDECREF(dtype);
+    held->exported = bits != NULL && PyObject_GetBuffer(bits, &held->buffer, PyBUF_RECORDS_RO) == 0;
+    Py_XDECREF(bits); /* the buffer holds it */
+    PyErr_Clear();
+    return held->exported;
+}
+
+static bool hold_buffer(PyObject *value, const char *name, held_argument *held)
+{
+    held->exported = PyObject_GetBuffer(value, &held->buffer, PyBUF_RECORDS_RO) == 0;
+    PyErr_Clear();
+    if (held->exported)
+        held->argument.tensor.dtype = buffer_dtype(&held->buffer);
+    else if (export_bfloat16(value, held))
+        held->argument.tensor.dtype = PYPTO_BF16;
+    else
+        return refuse_buffer_dtype(value, name, "that is not numeric");
+    if (held->argument.tensor.dtype == PYPTO_DTYPE_COUNT)
+        return refuse_buffer_dtype(value, name, held->buffer.format);
+    return describe_buffer(name, held);
+}
+
+/* ---- DLPack ---- */
+
+/* The part of DLPack's DLManagedTensor that is looked at; it begins with the tensor. */
+typedef struct dlpack_tensor {
+    void *data;
+    int32_t device_type; /* 1: CPU */
+    int32_t device_id;
+    int32_t ndim;
+    uint8_t code; /* 0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool */
+    uint8_t bits;
+    uint16_t lanes;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL: row-major */
+    uint64_t byte_offset;
+} dlpack_tensor;
+
+static pypto_dtype dlpack_dtype(const dlpack_tensor *t)
+{
+    static const char classes[] = {'i', 'u', 'f', 0, 0, 0, 'b'};
+    if (t->lanes != 1 || t->code >= sizeof classes)
+        return PYPTO_DTYPE_COUNT;
+    if (t->code == 4 && t->bits == 16)
+        return PYPTO_BF16;
+    return dtype_of(classes[t->code], t->bits);
+}
+
+static bool describe_dlpack(const dlpack_tensor *t, const char *name, pypto_tensor *tensor)
+{
+    if (t->device_type != 1)
+        return errors_refuse(DIAG_ARGUMENT_TYPE, "copy it to the CPU first",
+                             "argument '%s' is not in host memory", name);
+    if (t->ndim > PYPTO_MAX_DIMS)
+        return refuse_dims(name, t->ndim);
+    tensor->dtype = dlpack_dtype(t);
+    if (tensor->dtype == PYPTO_DTYPE_COUNT)
+        return errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype of argument '%s'",
+                             name);
+    tensor->data = (char *)t->data + t->byte_offset;
+    tensor->ndim = t->ndim;
+    tensor->read_only = true;
+    for (int32_t i = 0; i < t->ndim; i++)
+        tensor->shape[i] = t->shape[i];
+    packed_strides(tensor);
+    for (int32_t i = 0; i < t->ndim && t->strides != NULL; i++)
+        tensor->stride[i] = t->strides[i];
+    return true;
+}
+
+/* The capsule is the owner; it stays unconsumed, so dropping it releases the tensor. */
+static bool hold_dlpack(PyObject *value, const char *name, held_argument *held)
+{
+    held->owner = PyObject_CallMethod(value, "__dlpack__", NULL);
+    if (held->owner == NULL)
+        return false;
+    const dlpack_tensor *t = PyCapsule_GetPointer(held->owner, "dltensor");
+    return t != NULL && describe_dlpack(t, name, &held->argument.tensor);
+}
+
+/* ---- the ways in ---- */
+
+bool tensor_hold(PyObject *value, const char *name, held_argument *held)
+{
+    *held = (held_argument){.argument.kind = PLD_ARG_TENSOR};
+    if (PyLong_Check(value) || PyFloat_Check(value)) /* bool is an int */
+        return hold_number(value, name, held);
+    if (is_torch(value))
+        return hold_torch(value, name, held);
+    PyObject *number = numpy_number(value);
+    if (number != NULL) {
+        bool good = hold_number(number, name, held);
+        Py_DECREF(number);
+        return good;
+    }
+    if (PyObject_CheckBuffer(value))
+        return hold_buffer(value, name, held);
+    if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__dlpack__"))
+        return hold_dlpack(value, name, held);
+    return refuse_type(value, name);
+}
+
+void tensor_release(held_argument *held)
+{
+    if (held->exported)
+        PyBuffer_Release(&held->buffer);
+    held->exported = false;
+    Py_CLEAR(held->owner);
+}

@@ -1,0 +1,244 @@
+"""The decorators `@pl.jit`, `@pl.jit.host`, `@pl.jit.incore`, and what they turn a function into.
+
+Decorating only records the function. Its source is read at the first call or `compile()` that needs
+it, by the compiler, which asks this object for it; see the protocol below.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _core, _source
+from .errors import TypeError as PyptoTypeError, UnsupportedFeatureError
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from types import FunctionType
+    from typing import Any, Callable, NoReturn
+
+    from .ir import DistributedCompiledProgram
+    from .runtime import RunConfig
+
+# Planes by decorator: the numbers of pld_plane, and the name in messages.
+_HOST, _CHIP, _CORE = 0, 1, 2
+_DECORATORS = {_HOST: "@pl.jit.host", _CHIP: "@pl.jit", _CORE: "@pl.jit.incore"}
+
+_FUNCTION, _MODULE = type(lambda: None), type(sys)
+_SIMPLE = (bool, int, float, str, list, tuple, type, _MODULE, type(None))
+_VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
+
+
+class _Unusable:
+    """Stands in a snapshot for a value that DSL code cannot use, so as not to keep it alive."""
+
+    __slots__ = ("type_name",)
+    __pypto_kind__ = "unusable"
+
+    def __init__(self, value: Any) -> None:
+        self.type_name = type(value).__name__
+
+
+def _snapshot(frame: Any) -> dict[str, Any] | None:
+    """The local names of the frame that defines a function; None at module level. Annotations may
+    use them although the function's closure does not hold them."""
+    if frame.f_locals is frame.f_globals:
+        return None
+    return {
+        name: (
+            value
+            if isinstance(value, _SIMPLE)
+            or hasattr(type(value), "__pypto_kind__")
+            or type(value).__module__ == "numpy"
+            and not hasattr(type(value), "__setitem__")
+            else _Unusable(value)
+        )
+        for name, value in frame.f_locals.items()
+    }
+
+
+class JITFunction:
+    """A DSL function. A `@pl.jit.host` one can be called: `f(*tensors, config=RunConfig(...))`
+    compiles it once per combination of element types and fixed shapes, runs it on the devices of
+    `config.distributed_config`, and returns when every rank is done.
+
+    `compile(...)` does the same without running, and returns what a later call would run.
+    """
+
+    # What the extension relies on: _function, _plane, _locals, identity().
+    __pypto_kind__ = "function"
+
+    def __init__(self, function: FunctionType, plane: int, scope: dict[str, Any] | None) -> None:
+        self._function = function
+        self._plane = plane
+        self._locals = scope
+        self._identity: str | None = None
+        self._bind: Callable[..., tuple[Any, ...]] | None = None
+        self._programs: dict[str, list[_core.Program]] = {}  # by platform
+        self._latest: _core.Program | None = None
+        self._compiled: dict[Any, DistributedCompiledProgram] = {}
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> None:
+        """Compiles what is not compiled yet and runs it; the results are in the output arguments.
+
+        Blocks until every rank is done. Raises pypto.Error of the kind that fits: a parser error
+        for code that cannot be compiled, TypeError or ValueError for arguments that do not fit,
+        DeviceError and what derives from it for a failure while running.
+        """
+        self._require_entry()
+        platform, device_ids = _settings_of(config, self.__name__)
+        bound = self._arguments(args, kwargs)
+        self._program(bound, platform).run(bound, device_ids, _title(self.__name__))
+
+    def compile(
+        self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
+    ) -> "DistributedCompiledProgram":
+        """Compiles for sample arguments, or, given none, for what the annotations say.
+
+        Returns the same object for the same program and configuration.
+        """
+        from .ir import DistributedCompiledProgram, DistributedConfig
+
+        self._require_entry()
+        platform, device_ids = _settings_of(config, self.__name__)
+        bound = self._arguments(args, kwargs) if args or kwargs else None
+        program = self._program(bound, platform)
+        distributed = getattr(config, "distributed_config", None) or DistributedConfig()
+        key = (program, platform, repr(distributed))
+        if key not in self._compiled:
+            self._compiled[key] = DistributedCompiledProgram(program, platform, distributed)
+        return self._compiled[key]
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """How the program of the last call or compile came about: cache hits and nanoseconds."""
+        return self._latest.stats if self._latest is not None else {}
+
+    def identity(self) -> str:
+        """Changes whenever the source text or the place of the function does."""
+        if self._identity is None:
+            source = _source.load(self._function)
+            if source is None:
+                return f"{self.__qualname__} without source"
+            place = f"{source.filename}:{self._function.__code__.co_firstlineno}"
+            kind = _DECORATORS[self._plane]
+            self._identity = f"{self.__qualname__} {kind} {place} {source.digest}"
+        return self._identity
+
+    def _program(self, bound: tuple[Any, ...] | None, platform: str) -> _core.Program:
+        names = self._function.__code__.co_varnames
+        known = self._programs.setdefault(platform, [])
+        self._latest = _core.compile(self, known, names, bound, platform)
+        return self._latest
+
+    def _require_entry(self) -> None:
+        if self._plane == _CORE:
+            raise PyptoTypeError(
+                f"{self.__name__} is an in-core kernel (@pl.jit.incore): it runs on a device, "
+                "inside a per-device wrapper (@pl.jit) that a host function dispatches; "
+                "call the @pl.jit.host function"
+            )
+        if self._plane == _CHIP:
+            raise UnsupportedFeatureError(
+                f"{self.__name__} is a per-device wrapper (@pl.jit): running one without a host "
+                "function is not supported yet; dispatch it from a @pl.jit.host function, "
+                "with device="
+            )
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments in declared order. Python itself binds them, and words its own errors. None
+        for a function whose parameters the compiler will refuse."""
+        if self._bind is None:
+            code = self._function.__code__
+            if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
+                return None
+            names = ", ".join(code.co_varnames[: code.co_argcount])
+            scope: dict[str, Any] = {}
+            exec(f"def bind({names}): return ({names},)", scope)
+            bind = scope["bind"]
+            bind.__name__ = bind.__qualname__ = self.__name__
+            bind.__defaults__ = self._function.__defaults__
+            self._bind = bind
+        return self._bind(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{_DECORATORS[self._plane]} function {self.__qualname__}>"
+
+
+def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
+    """Platform and device ids of a call."""
+    if config is None:
+        return "a2a3sim", [0]
+    try:
+        distributed = config.distributed_config
+        return config.platform, [0] if distributed is None else distributed.device_ids
+    except AttributeError:
+        raise PyptoTypeError(
+            f"{name}(): config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
+        ) from None
+
+
+def _title(name: str) -> str:
+    """What the command lines of the workers show."""
+    script = sys.argv[0].rpartition("/")[2] if sys.argv and sys.argv[0] else "python"
+    return f"{script} {name}"
+
+
+class _Decorator:
+    """One decorator, usable as `@d` and as `@d(...)`."""
+
+    def __init__(self, plane: int, doc: str, accepts: frozenset[str]) -> None:
+        self._plane = plane
+        self._accepts = accepts
+        self.__doc__ = doc
+
+    def __call__(self, function: Any = None, /, **options: Any) -> Any:
+        name = _DECORATORS[self._plane]
+        for option in options:
+            if option not in self._accepts:
+                article = "an" if option[0] in "aeiou" else "a"
+                raise PyptoTypeError(f"{name} does not accept {article} {option}= argument")
+        if function is None:
+            return lambda decorated: self._make(decorated, sys._getframe(1))
+        return self._make(function, sys._getframe(1))
+
+    def _make(self, function: Any, frame: Any) -> JITFunction:
+        if not isinstance(function, _FUNCTION):
+            raise PyptoTypeError(
+                f"{_DECORATORS[self._plane]} decorates a function, not {type(function).__name__}"
+            )
+        return JITFunction(function, self._plane, _snapshot(frame))
+
+    def __repr__(self) -> str:
+        return _DECORATORS[self._plane]
+
+
+class _Jit(_Decorator):
+    """`pl.jit` itself, with the rest of the family as attributes."""
+
+    incore = _Decorator(
+        _CORE,
+        "Makes a function an in-core kernel: it works on tiles, on one core of one device.",
+        frozenset({"level"}),
+    )
+    host = _Decorator(
+        _HOST,
+        "Makes a function a host orchestrator: it allocates windows and dispatches wrappers.",
+        frozenset({"auto_scope"}),
+    )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("inline", "opaque", "extern"):
+            raise UnsupportedFeatureError(f"@pl.jit.{name} is not supported yet")
+        raise AttributeError(f"pl.jit has no attribute {name!r}")
+
+
+jit = _Jit(
+    _CHIP,
+    "Makes a function a per-device wrapper: a host function dispatches it, and it calls kernels.",
+    frozenset({"auto_scope"}),
+)

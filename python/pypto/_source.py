@@ -1,0 +1,120 @@
+"""Where the source text of a function comes from, and its place in the syntax tree of its file.
+
+Texts come from `linecache`, which knows files, notebook cells and whatever else was registered
+there; `python -c` and a redirected `python < file` are read from where Python got them. Each file
+is parsed once, by Python itself, and only when a compile needs it. The extension calls `find` and
+`line_text`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from . import _core
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from types import FunctionType
+    from typing import Any
+
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
+
+
+class SourceFile:
+    """One source text as a whole."""
+
+    __slots__ = ("filename", "lines", "digest", "_tree")
+
+    def __init__(self, filename: str, lines: list[str]) -> None:
+        self.filename = filename
+        self.lines = lines
+        self.digest: str = _core.digest("".join(lines).encode("utf-8", "surrogatepass"))
+        self._tree: Any = None
+
+    def tree(self) -> Any:
+        """The ast.Module. Raises SyntaxError when the text is not what Python once ran."""
+        if self._tree is None:
+            self._tree = compile("".join(self.lines), self.filename, "exec", _ONLY_AST, True)
+        return self._tree
+
+
+_files: dict[str, SourceFile] = {}
+
+
+def load(function: FunctionType) -> SourceFile | None:
+    """The source that `function` was defined in; None when there is none."""
+    import linecache
+
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename, function.__globals__)
+    if not lines:
+        lines = _interpreter_input(filename).splitlines(keepends=True)
+    if not lines:
+        return None
+    known = _files.get(filename)
+    if known is None or (known.lines is not lines and known.lines != lines):
+        known = _files[filename] = SourceFile(filename, lines)
+    return known
+
+
+def find(function: FunctionType) -> tuple[str, Any] | None:
+    """(file name, ast.FunctionDef) of a function; None when its source cannot be had."""
+    source = load(function)
+    if source is None:
+        return None
+    try:
+        tree = source.tree()
+    except SyntaxError:
+        return None
+    code = function.__code__
+    node = _find_definition(tree.body, code.co_name, code.co_firstlineno)
+    return None if node is None else (source.filename, node)
+
+
+def line_text(filename: str, line: int) -> str | None:
+    """A line, counted from 1, of a file that `load` has seen; without its newline."""
+    source = _files.get(filename)
+    if source is None or not 0 < line <= len(source.lines):
+        return None
+    return source.lines[line - 1].rstrip("\r\n")
+
+
+def _first_line(node: Any) -> int:
+    """As code objects count: decorators belong to the definition."""
+    decorators = getattr(node, "decorator_list", None)
+    return min(decorators[0].lineno, node.lineno) if decorators else node.lineno
+
+
+def _find_definition(body: list[Any], name: str, line: int) -> Any:
+    for node in body:
+        first = _first_line(node)
+        if not first <= line <= node.end_lineno:
+            continue
+        if type(node).__name__ == "FunctionDef" and node.name == name and first == line:
+            return node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                if field == "cases":  # match_case nodes have no place of their own
+                    inner = [statement for case in inner for statement in case.body]
+                found = _find_definition(inner, name, line)
+                if found is not None:
+                    return found
+    return None
+
+
+def _interpreter_input(filename: str) -> str:
+    """What Python itself was given to run: the text after -c, or a file that is its input."""
+    if filename == "<string>" and sys.argv[:1] == ["-c"]:
+        # Options of Python come before "-c", those of the program after its text.
+        for index, word in enumerate(sys.orig_argv[1:], 2):
+            if word == "-c" or (word[:1] == "-" and word[1:2] != "-" and word[-1:] == "c"):
+                return "".join(sys.orig_argv[index : index + 1])
+    if filename == "<stdin>":
+        try:
+            return os.pread(0, os.fstat(0).st_size, 0).decode("utf-8", "replace")
+        except OSError:  # a terminal or a pipe: it has been read and is gone
+            pass
+    return ""

@@ -1,0 +1,142 @@
+"""The exception classes of the package, one per kind of error.
+
+The C side calls `make` with what a failed call reported. Every exception carries
+
+    message       what went wrong, without place and hint
+    code          stable, e.g. "PYPTO-S109"; `pypto explain` tells more about it
+    span          {"file", "line", "column", "end_line", "end_column"} or None; lines count from 1,
+                  columns are the UTF-8 byte offsets of Python's `ast`
+    hint, note    what to do, further facts; None where there is nothing to say
+    source_lines  the user's lines that the span begins on
+    diagnostics   all errors of the same compile, the first included
+
+and `str()` shows all of it, with the user's code underlined. A class that has the name of a builtin
+exception derives from it, so that `except ValueError` works as ever.
+"""
+
+from __future__ import annotations
+
+import builtins as _builtins
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any as _Any
+
+
+class Diagnostic:
+    """One thing that went wrong; see the module's text for the attributes."""
+
+    __slots__ = ("code", "kind", "message", "span", "hint", "note", "source")
+
+    def __init__(
+        self,
+        code: str | None,
+        kind: str,
+        message: str,
+        span: dict[str, _Any] | None,
+        hint: str | None,
+        note: str | None,
+        source: str | None,
+    ) -> None:
+        self.code = code
+        self.kind = kind
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.note = note
+        self.source = source
+
+    def __repr__(self) -> str:
+        return f"<{self.code} {self.message!r}>"
+
+
+class Error(Exception):
+    """Base of everything that this package raises."""
+
+    def __init__(self, text: str = "", diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(text)
+        first = diagnostics[0] if diagnostics else None
+        self.diagnostics: list[Diagnostic] = list(diagnostics)
+        self.message: str = first.message if first else text
+        self.code: str | None = first.code if first else None
+        self.span: dict[str, _Any] | None = first.span if first else None
+        self.hint: str | None = first.hint if first else None
+        self.note: str | None = first.note if first else None
+        self.source_lines: list[str] = [first.source] if first and first.source else []
+
+
+class ParserError(Error):
+    """A DSL function that cannot be understood."""
+
+
+class ParserSyntaxError(ParserError):
+    """A construct that stands where it may not."""
+
+
+class ParserTypeError(ParserError):
+    """Types, shapes or annotations that do not go together."""
+
+
+class UndefinedVariableError(ParserError):
+    """A name that is defined nowhere."""
+
+
+class SSAViolationError(ParserError):
+    """A name that is bound in a way its scope forbids."""
+
+
+class UnsupportedFeatureError(ParserError):
+    """Python that the DSL does not have, or not yet."""
+
+
+class InvalidOperationError(ParserError):
+    """An operation that does not exist or is given the wrong arguments."""
+
+
+class ScopeIsolationError(ParserError):
+    """A name used outside the scope that it belongs to."""
+
+
+class TypeError(Error, _builtins.TypeError):
+    """An argument of the wrong kind, element type or shape."""
+
+
+class ValueError(Error, _builtins.ValueError):
+    """A value that cannot be used."""
+
+
+class MemoryError(Error, _builtins.MemoryError):
+    """More memory asked for than the machine has."""
+
+
+class SystemError(Error, _builtins.SystemError):
+    """Something that the operating system refused."""
+
+
+class CompilerError(Error, RuntimeError):
+    """No C compiler was found, or it failed."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A kernel failed while it ran."""
+
+
+class DeadlockError(DeviceError):
+    """Ranks wait for signals that nobody will send."""
+
+
+class WorkerDiedError(DeviceError):
+    """A worker process ended in the middle of a call."""
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of this package. Please report it."""
+
+
+def make(kind: str, text: str, rows: list[tuple[_Any, ...]]) -> BaseException:
+    """The exception for a failed call: `rows` are the arguments of one Diagnostic each."""
+    diagnostics = tuple(Diagnostic(*row) for row in rows)
+    if kind == "KeyboardInterrupt":
+        return KeyboardInterrupt(diagnostics[0].message if diagnostics else text)
+    classes = globals()
+    return classes.get(kind, InternalError)(text, diagnostics)

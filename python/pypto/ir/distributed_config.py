@@ -1,0 +1,48 @@
+"""DistributedConfig: the devices of a run."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+
+from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+
+
+@dataclass
+class DistributedConfig:
+    """The devices of a run. A device here is a worker process; ids name no hardware.
+
+    device_ids         distinct, >= 0, in rank order
+    num_sub_workers    recorded
+    runtime            recorded
+    aicpu_thread_num   scheduler threads per device: 0 lets the runtime choose, else at least 2
+
+    Raises ValueError for anything else.
+    """
+
+    device_ids: list[int] = field(default_factory=lambda: [0])
+    num_sub_workers: int = 0
+    runtime: str = "tensormap_and_ringbuffer"
+    aicpu_thread_num: int = 0
+
+    def __post_init__(self) -> None:
+        try:
+            self.device_ids = [operator.index(device) for device in self.device_ids]
+        except TypeError:
+            raise PyptoTypeError(
+                f"device_ids must be a list of integers, got {self.device_ids!r}"
+            ) from None
+        if not self.device_ids:
+            raise PyptoValueError("device_ids must not be empty: give one id per device")
+        if min(self.device_ids) < 0:
+            raise PyptoValueError(f"device_ids must be non-negative, got {self.device_ids}")
+        if len(set(self.device_ids)) != len(self.device_ids):
+            raise PyptoValueError(f"device_ids must be distinct, got {self.device_ids}")
+        if self.num_sub_workers < 0:
+            raise PyptoValueError(
+                f"num_sub_workers must be non-negative, got {self.num_sub_workers}"
+            )
+        if self.aicpu_thread_num < 0 or self.aicpu_thread_num == 1:
+            raise PyptoValueError(
+                f"aicpu_thread_num must be 0 (default) or at least 2, got {self.aicpu_thread_num}"
+            )

@@ -1,0 +1,89 @@
+"""The types that annotations are made of: `pl.Tensor[[1, 256], pl.FP32]`, `pl.Out[...]`.
+
+Python evaluates them when a function is defined; the compiler reads them from the source instead.
+So they accept whatever stands in the brackets, keep it, and judge nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Annotation:
+    """A subscripted type: `form` is the class before the brackets, `args` what stood in them."""
+
+    __slots__ = ("form", "args")
+
+    def __init__(self, form: type, args: tuple[Any, ...]) -> None:
+        self.form = form
+        self.args = args
+
+    def __repr__(self) -> str:
+        return f"{self.form!r}[{', '.join(map(repr, self.args))}]"
+
+
+class _Form(type):
+    __pypto_type_path__: str
+
+    def __getitem__(cls, args: Any) -> Annotation:
+        return Annotation(cls, args if isinstance(args, tuple) else (args,))
+
+    def __call__(cls, *args: Any) -> Annotation:
+        return Annotation(cls, args)
+
+    def __repr__(cls) -> str:
+        return cls.__pypto_type_path__
+
+
+class Tensor(metaclass=_Form):
+    """`pl.Tensor[[d0, d1, ...], dtype]`: memory that the caller passes, row-major.
+
+    A dimension is an int, a constant, a `pl.dynamic`, or arithmetic on them.
+    """
+
+    __pypto_type_path__ = "pl.Tensor"
+
+
+class Tile(metaclass=_Form):
+    """`pl.Tile[[d0, d1, ...], dtype]`: a block in a kernel's private memory."""
+
+    __pypto_type_path__ = "pl.Tile"
+
+
+class Scalar(metaclass=_Form):
+    """`pl.Scalar[dtype]`: one number."""
+
+    __pypto_type_path__ = "pl.Scalar"
+
+
+class Tuple(metaclass=_Form):
+    """`pl.Tuple[T1, T2]`: several results; only after `->`."""
+
+    __pypto_type_path__ = "pl.Tuple"
+
+
+class Out(metaclass=_Form):
+    """`pl.Out[T]`: the function writes this tensor; what it does not write stays as it was."""
+
+    __pypto_type_path__ = "pl.Out"
+
+
+class InOut(metaclass=_Form):
+    """`pl.InOut[T]`: the function reads and writes this tensor."""
+
+    __pypto_type_path__ = "pl.InOut"
+
+
+class DistributedTensor(metaclass=_Form):
+    """`pld.DistributedTensor[[d0, ...], dtype]`: this rank's slice of a window. The slices of its
+    peers are reached through `pld` operations."""
+
+    __pypto_type_path__ = "pld.DistributedTensor"
+
+
+class CommCtx(metaclass=_Form):
+    """The communication domain that `pld.get_comm_ctx` returns."""
+
+    __pypto_type_path__ = "pld.CommCtx"

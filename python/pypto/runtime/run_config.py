@@ -1,0 +1,191 @@
+"""RunConfig: how a program is compiled and run."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from dataclasses import dataclass, fields
+
+from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ..ir.distributed_config import DistributedConfig
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any
+
+_PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
+_FULL_SWIMLANE = 4
+_ALIAS = "enable_l2_swimlane"
+
+
+@dataclass(repr=False, eq=False)  # made by hand below: dataclass would take 0.3 ms for them
+class RunConfig:
+    """How a program is compiled and run. The fields that have an effect:
+
+    platform            whose limits are enforced: "a2a3", "a2a3sim", "a5", "a5sim"; "cpu" has
+                        none. Every platform runs on this machine's CPUs.
+    distributed_config  the devices of a host function; None is one device, id 0
+
+    The others are checked and recorded, so that programs which set them run unchanged. Raises
+    ValueError or TypeError for values that no run could have.
+    """
+
+    platform: str = "a2a3sim"
+    device_id: int = 0
+    rtol: float = 1e-5
+    atol: float = 1e-5
+    strategy: Any = "Default"
+    backend_type: Any = None  # always follows from platform
+    dump_passes: Any = False
+    save_kernels: bool = False
+    save_kernels_dir: str | None = None
+    codegen_only: bool = False
+    enable_chip_swimlane: int = 0
+    enable_dump_args: int = 0
+    enable_pmu: int = 0
+    enable_dep_gen: bool = False
+    enable_scope_stats: bool = False
+    compile_profiling: bool = False
+    diagnostic_phase: Any = None
+    disabled_diagnostics: Any = None
+    golden_data_dir: str | None = None
+    aicpu_thread_num: int | None = None
+    ring_task_window: int | list[int] | None = None
+    ring_heap: int | list[int] | None = None
+    ring_dep_pool: int | list[int] | None = None
+    distributed_config: DistributedConfig | None = None
+    analyze_auto_scopes_for_deps: bool = False
+    memory_planner: Any = None
+    dump_ptoas_passes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.platform not in _PLATFORMS:
+            raise PyptoValueError(
+                f"Invalid platform {self.platform!r}; it must be one of {', '.join(_PLATFORMS)}"
+            )
+        self.backend_type = "Ascend950" if self.platform.startswith("a5") else "Ascend910B"
+        if not _is_int(self.device_id) or self.device_id < 0:
+            raise PyptoValueError(
+                f"device_id must be a non-negative integer, got {self.device_id!r}"
+            )
+        if self.distributed_config is not None and not isinstance(
+            self.distributed_config, DistributedConfig
+        ):
+            raise PyptoTypeError(
+                "distributed_config must be a pypto.ir.DistributedConfig, "
+                f"not {type(self.distributed_config).__name__}"
+            )
+        self.enable_chip_swimlane = _swimlane_level(self.enable_chip_swimlane)
+        self.enable_dump_args = int(self.enable_dump_args)
+        for name, (rule, good) in _RING_RULES.items():
+            setattr(self, name, _checked_ring(name, getattr(self, name), rule, good))
+        if self.any_dfx_enabled():
+            self.save_kernels = True
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        """Only what differs from the defaults."""
+        told = (
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if f.name != "backend_type" and getattr(self, f.name) != f.default
+        )
+        return f"RunConfig({', '.join(told)})"
+
+    def any_dfx_enabled(self) -> bool:
+        """Whether any of the five diagnostic recordings is asked for."""
+        return bool(
+            self.enable_chip_swimlane
+            or self.enable_dump_args
+            or self.enable_pmu
+            or self.enable_dep_gen
+            or self.enable_scope_stats
+        )
+
+    @property
+    def enable_l2_swimlane(self) -> int:
+        """The former name of enable_chip_swimlane."""
+        return self.enable_chip_swimlane
+
+    @enable_l2_swimlane.setter
+    def enable_l2_swimlane(self, level: int) -> None:
+        _warn_of_alias()
+        self.enable_chip_swimlane = _swimlane_level(level)
+
+
+def _accept_alias(init: Any) -> Any:
+    """The former name is a keyword of the constructor, but no field: replace() and asdict() must
+    not see it."""
+
+    @functools.wraps(init)
+    def __init__(self: RunConfig, *args: Any, **kwargs: Any) -> None:
+        if _ALIAS in kwargs:
+            if "enable_chip_swimlane" in kwargs or len(args) > 10:
+                raise PyptoValueError(
+                    f"{_ALIAS} is the former name: pass only enable_chip_swimlane"
+                )
+            _warn_of_alias()
+            kwargs["enable_chip_swimlane"] = kwargs.pop(_ALIAS)
+        init(self, *args, **kwargs)
+
+    return __init__
+
+
+RunConfig.__init__ = _accept_alias(RunConfig.__init__)  # type: ignore[method-assign]
+
+
+def _warn_of_alias() -> None:
+    warnings.warn(
+        f"{_ALIAS} is deprecated; use enable_chip_swimlane", DeprecationWarning, stacklevel=4
+    )
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _swimlane_level(value: Any) -> int:
+    if isinstance(value, bool):
+        return _FULL_SWIMLANE if value else 0
+    try:
+        level = operator.index(value)
+    except TypeError:
+        raise PyptoTypeError(
+            f"enable_chip_swimlane must be an int or a bool, not {type(value).__name__}"
+        ) from None
+    if not 0 <= level <= _FULL_SWIMLANE:
+        raise PyptoValueError(
+            f"enable_chip_swimlane must be a collection level in 0..{_FULL_SWIMLANE}, got {level}"
+        )
+    return level
+
+
+def _is_power_of_two(value: int, least: int) -> bool:
+    return value >= least and value & (value - 1) == 0
+
+
+# Field -> (what its text says, whether an entry is good).
+_RING_RULES: dict[str, tuple[str, Any]] = {
+    "ring_task_window": ("be a power of 2 >= 4", lambda n: _is_power_of_two(n, 4)),
+    "ring_heap": ("be a power of 2 >= 1024", lambda n: _is_power_of_two(n, 1024)),
+    "ring_dep_pool": ("be in [4, INT32_MAX]", lambda n: 4 <= n <= 2**31 - 1),
+}
+
+
+def _checked_ring(name: str, value: Any, rule: str, good: Any) -> int | list[int] | None:
+    """One size for all four rings, or a list of four, where 0 keeps the default."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        if len(value) != 4:
+            raise PyptoValueError(f"{name} must have exactly 4 entries, got {len(value)}")
+        for entry in value:
+            if not _is_int(entry) or (entry != 0 and not good(entry)):
+                raise PyptoValueError(f"{name} entries must {rule} or be 0, got {entry!r}")
+        return list(value)
+    if not _is_int(value) or not good(value):
+        raise PyptoValueError(f"{name} must {rule}, got {value!r}")
+    return value

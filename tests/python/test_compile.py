@@ -1,0 +1,227 @@
+"""When a program is compiled, when it is found again, and what a compiled program shows."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pypto
+import pypto.language as pl
+from pypto.ir import DistributedCompiledProgram
+from pypto.runtime import RunConfig
+from programs import allreduce, allreduce_expected, config, from_text
+
+SCALE = """\
+FACTOR = 2
+
+@pl.jit.incore
+def kernel(x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+    pl.store(pl.mul(pl.load(x, [0], [4]), FACTOR), [0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+    kernel(x, y)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 4], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        wrapper(x[r], y[r], device=r)
+"""
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def programs_of(host):
+    return [program for known in host._programs.values() for program in known]
+
+
+def rows(count):
+    return np.arange(count * 4, dtype=np.float32).reshape(count, 4)
+
+
+def test_one_program_for_any_number_of_ranks(cache):
+    host = from_text(SCALE)["host"]
+    for count in [1, 2, 3]:
+        y = np.zeros_like(rows(count))
+        host(rows(count), y, config=config(count))
+        np.testing.assert_array_equal(y, rows(count) * 2)
+        assert host.compile(rows(count), y, config=config(count))._program is programs_of(host)[0]
+    assert len(programs_of(host)) == 1
+
+
+def test_equal_calls_give_the_identical_object(cache):
+    host = from_text(SCALE)["host"]
+    first = host.compile(rows(2), rows(2), config=config(2))
+    assert host.compile(rows(2), rows(2), config=config(2)) is first
+    assert host.compile(config=config(2)) is not None
+    assert host.compile(rows(2), rows(2), config=config([3, 4])) is not first
+    assert host.compile(rows(2), rows(2), config=config(2, "a2a3")) is not first
+
+
+def test_a_changed_global_is_seen(cache):
+    namespace = from_text(SCALE)
+    y = np.zeros_like(rows(1))
+    namespace["host"](rows(1), y)
+    np.testing.assert_array_equal(y, rows(1) * 2)
+    namespace["FACTOR"] = 3
+    namespace["host"](rows(1), y)
+    np.testing.assert_array_equal(y, rows(1) * 3)
+    assert len(programs_of(namespace["host"])) == 2
+    namespace["FACTOR"] = 2
+    namespace["host"](rows(1), y)
+    np.testing.assert_array_equal(y, rows(1) * 2)
+    assert len(programs_of(namespace["host"])) == 2
+
+
+def test_an_unrelated_global_is_not(cache):
+    namespace = from_text(SCALE)
+    namespace["host"](rows(1), rows(1))
+    namespace["OTHER"] = 1
+    namespace["host"](rows(1), rows(1))
+    assert len(programs_of(namespace["host"])) == 1
+
+
+def test_factories_make_independent_programs(cache):
+    inputs = [np.ones((2, 1, size), np.float32) for size in (3, 5)]
+    made = [allreduce(size) for size in (3, 5)]
+    for orchestrator, x in zip(made, inputs):
+        y = np.zeros_like(x)
+        orchestrator(x, y, config=config(2))
+        np.testing.assert_array_equal(y, allreduce_expected(x))
+
+
+def test_the_disk_cache_serves_another_process(cache, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, pypto.language as pl, pypto.language.distributed as pld\n"
+        "NR = pl.dynamic('NR')\n" + SCALE + "x = np.ones((1, 4), np.float32); y = x * 0\n"
+        "host(x, y)\nassert (y == 2).all()\n"
+        "print(host.stats['front_hit'], host.stats['back_hit'])\n"
+    )
+
+    def run():
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run() == ["False", "False"]
+    assert run() == ["True", "True"]
+    text = script.read_text()
+    script.write_text(text.replace("FACTOR = 2", "FACTOR = 2  # as before"))
+    assert run()[0] == "False"  # another text
+    script.write_text(text.replace("FACTOR = 2", "FACTOR = 1 + 1"))
+    assert run() == ["False", "True"]  # another text, the same C
+
+
+def test_the_platform_decides_about_scratch(cache):
+    """64 Ki elements are more than a core of the device has; the CPU has no limit."""
+    text = SCALE.replace("[4]", "[65536]").replace("[NR, 4]", "[NR, 65536]")
+    host = from_text(text)["host"]
+    x = np.ones((1, 65536), np.float32)
+    y = np.zeros_like(x)
+    host(x, y, config=config(1, "cpu"))
+    assert (y == 2).all()
+    with pytest.raises(pypto.Error, match="at the same time"):
+        host(x, y, config=config(1, "a2a3"))
+
+
+def test_compile_without_arguments(cache):
+    compiled = from_text(SCALE)["host"].compile(config=config(2))
+    y = np.zeros_like(rows(2))
+    compiled(rows(2), y)
+    np.testing.assert_array_equal(y, rows(2) * 2)
+
+
+def test_a_compiled_program(cache):
+    host = from_text(SCALE)["host"]
+    compiled = host.compile(rows(2), rows(2), config=config([4, 5], "a2a3"))
+    assert isinstance(compiled, DistributedCompiledProgram)
+    assert compiled.platform == "a2a3"
+    assert compiled._distributed_config.device_ids == [4, 5]
+    assert compiled.param_names == ["x", "y"]
+    assert [(p.name, p.direction, p.shape, p.dtype) for p in compiled.parameters] == [
+        ("x", "In", [-1, 4], pl.FP32),
+        ("y", "Out", [-1, 4], pl.FP32),
+    ]
+    assert isinstance(compiled.output_dir, pathlib.Path)
+    assert str(compiled) == os.fspath(compiled) == str(compiled.output_dir)
+    assert cache in compiled.output_dir.parents
+    assert {"program.c", "program.ir", "program.so"} <= set(os.listdir(compiled))
+    assert compiled.object_path == compiled.output_dir / "program.so"
+    assert "host a2a3 devices=[4, 5]" in repr(compiled)
+    assert compiled.stats["front_ns"] > 0 and compiled.stats["back_ns"] > 0
+    assert {compiled: 1}[compiled] == 1
+
+
+def test_calling_a_compiled_program(cache):
+    compiled = from_text(SCALE)["host"].compile(rows(2), rows(2), config=config(2))
+    y = np.zeros_like(rows(2))
+    assert compiled(rows(2), y, config=config(2)) is None
+    np.testing.assert_array_equal(y, rows(2) * 2)
+    with pytest.raises(TypeError, match=r"host expects 2 \(in-place\) arguments \(x, y\), got 1"):
+        compiled(rows(2))
+    with pytest.warns(UserWarning, match="compiled for platform 'cpu'"):
+        compiled(rows(2), y, config=RunConfig(platform="a5"))
+    with pytest.raises(TypeError, match="x"):
+        compiled(rows(2).astype(np.int32), y)
+    with pytest.raises(TypeError, match="host torch.Tensor"):
+        compiled([1, 2], y)
+
+
+def test_compile_takes_no_options(cache):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'skip_ptoas'"):
+        from_text(SCALE)["host"].compile(skip_ptoas=True)
+
+
+def test_dump_shows_ir_and_c(cache, monkeypatch, capfd):
+    monkeypatch.setenv("PYPTO_DUMP", "ir,c")
+    from_text(SCALE)["host"].compile(rows(1), rows(1))
+    shown = capfd.readouterr().err
+    assert "kernel" in shown and "pld_load" in shown
+
+
+def test_an_unknown_transport(cache, monkeypatch):
+    host = from_text(SCALE)["host"]
+    monkeypatch.setenv("PYPTO_TRANSPORT", "pigeon")
+    with pytest.raises(ValueError, match="PYPTO_TRANSPORT must be shm or threads, not 'pigeon'"):
+        host(rows(1), rows(1))
+
+
+def test_another_compiler(cache, monkeypatch):
+    import shutil
+
+    for compiler in ["gcc", "clang"]:
+        if shutil.which(compiler):
+            monkeypatch.setenv("PYPTO_CC", compiler)
+            y = np.zeros_like(rows(2))
+            from_text(SCALE)["host"](rows(2), y, config=config(2))
+            np.testing.assert_array_equal(y, rows(2) * 2)
+
+
+def test_names_that_c_does_not_like(cache):
+    text = SCALE.replace("kernel", "printf").replace("wrapper", "main").replace("FACTOR", "double_")
+    text = text.replace("(x", "(register").replace(" x[", " register[").replace("(x[", "(register[")
+    namespace = from_text(text)
+    y = np.zeros_like(rows(1))
+    namespace["host"](rows(1), y)
+    np.testing.assert_array_equal(y, rows(1) * 2)
+
+
+def test_scalars_of_the_host_function(cache):
+    namespace = from_text(
+        SCALE.replace(
+            "y: pl.Out[pl.Tensor[[NR, 4], pl.FP32]]):",
+            "y: pl.Out[pl.Tensor[[NR, 4], pl.FP32]], n: pl.Scalar[pl.INT32]):",
+        ).replace("for r in pl.range(pld.world_size()):", "for r in pl.range(n):")
+    )
+    y = np.zeros_like(rows(3))
+    namespace["host"](rows(3), y, 2, config=config(3))
+    np.testing.assert_array_equal(y[:2], rows(3)[:2] * 2)
+    assert (y[2] == 0).all()

@@ -1,0 +1,138 @@
+"""Ctrl-C, and other signals, while a call waits or computes. Each script sends the signal to itself
+from a thread and prints how long the call went on after it."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """\
+import os, signal, threading, time
+import numpy as np
+import pypto.language as pl, pypto.language.distributed as pld
+from pypto.ir import DistributedConfig
+from pypto.runtime import RunConfig
+
+NR = pl.dynamic("NR")
+
+@pl.jit.incore
+def kernel(
+    x: pl.Tensor[[4096], pl.FP32],
+    y: pl.Out[pl.Tensor[[4096], pl.FP32]],
+    rounds: pl.Tensor[[4096], pl.FP32],
+    signal: pl.InOut[pld.DistributedTensor[[NR], pl.INT32]],
+    busy: pl.Scalar[pl.INT64],
+):
+    ctx = pld.get_comm_ctx(signal)
+    acc = pl.load(x, [0], [4096])
+    for i in pl.range(busy):
+        acc = pl.add(acc, 1.0)
+    if pld.rank(ctx) == 0:
+        pld.system.notify(signal, peer=1, offsets=[0], value=1, op=pld.NotifyOp.AtomicAdd)
+    else:
+        pld.system.wait(signal, offsets=[0], expected=1, cmp=pld.WaitCmp.Ge)
+    pl.store(acc, [0], y)
+
+@pl.jit
+def wrapper(
+    x: pl.Tensor[[4096], pl.FP32],
+    y: pl.Out[pl.Tensor[[4096], pl.FP32]],
+    signal: pl.InOut[pld.DistributedTensor[[NR], pl.INT32]],
+    busy: pl.Scalar[pl.INT64],
+):
+    kernel(x, y, x, signal, busy)
+
+@pl.jit.host
+def host(
+    x: pl.Tensor[[NR, 4096], pl.FP32],
+    y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]],
+    busy0: pl.Scalar[pl.INT64],
+    busy1: pl.Scalar[pl.INT64],
+):
+    buffer = pld.alloc_window_buffer(2 * pl.INT32.get_byte())
+    signal = pld.window(buffer, [2], dtype=pl.INT32)
+    wrapper(x[0], y[0], signal, busy0, device=0)
+    wrapper(x[1], y[1], signal, busy1, device=1)
+
+cfg = RunConfig(platform="cpu", distributed_config=DistributedConfig(device_ids=[0, 1]))
+x = np.zeros((2, 4096), np.float32)
+y = np.zeros_like(x)
+host(x, y, 1, 1, config=cfg)  # compiled, and the workers are up
+FOREVER = 2**60
+
+def send(number, after=0.3):
+    def run():
+        time.sleep(after)
+        global sent
+        sent = time.monotonic()
+        os.kill(os.getpid(), number)
+    threading.Thread(target=run).start()
+
+def after_it():
+    \"\"\"The next call works.\"\"\"
+    host(x, y, 1, 2, config=cfg)
+    assert (y[0] == 1).all() and (y[1] == 2).all()
+"""
+
+
+def run(script, transport):
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + script],
+        env={**os.environ, "PYPTO_TRANSPORT": transport},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_ctrl_c_while_one_rank_computes_and_one_waits():
+    (seconds,) = run(
+        """
+send(signal.SIGINT)
+try:
+    host(x, y, FOREVER, 1, config=cfg)
+except KeyboardInterrupt:
+    print(time.monotonic() - sent)
+after_it()
+""",
+        "shm",
+    )
+    assert float(seconds) < 1
+
+
+def test_the_exception_of_a_signal_handler_ends_the_call():
+    words = run(
+        """
+def handler(number, frame):
+    raise LookupError("mine")
+signal.signal(signal.SIGUSR1, handler)
+send(signal.SIGUSR1)
+try:
+    host(x, y, FOREVER, FOREVER, config=cfg)
+except LookupError as error:
+    print(error, time.monotonic() - sent < 1)
+after_it()
+""",
+        "shm",
+    )
+    assert words == ["mine", "True"]
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_a_signal_handler_that_returns_does_not(transport):
+    words = run(
+        """
+seen = []
+signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(number))
+send(signal.SIGUSR1, after=0.01)
+host(x, y, 2_000_000, 1, config=cfg)
+print(len(seen), (y[0] == 2_000_000).all())
+after_it()
+""",
+        transport,
+    )
+    assert words == ["1", "True"]

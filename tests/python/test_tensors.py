@@ -1,0 +1,334 @@
+"""Tensors of the caller: every library, layout and element type that is accepted, and those that
+are refused. The program copies inputs to outputs, rank by rank, through a kernel."""
+
+import array
+import ctypes
+
+import numpy as np
+import pytest
+import torch
+
+import pypto.language as pl
+import pypto.language.distributed as pld
+from programs import NR, config
+
+_copies = {}
+
+
+def copy_program(dtype, columns):
+    """inputs [NR, columns] -> outputs [NR, columns]"""
+    if (dtype, columns) in _copies:
+        return _copies[dtype, columns]
+
+    @pl.jit.incore
+    def kernel(x: pl.Tensor[[columns], dtype], y: pl.Out[pl.Tensor[[columns], dtype]]):
+        pl.store(pl.load(x, [0], [columns]), [0], y)
+
+    @pl.jit
+    def wrapper(x: pl.Tensor[[columns], dtype], y: pl.Out[pl.Tensor[[columns], dtype]]):
+        kernel(x, y)
+
+    @pl.jit.host
+    def copy(
+        inputs: pl.Tensor[[NR, columns], dtype], outputs: pl.Out[pl.Tensor[[NR, columns], dtype]]
+    ):
+        for r in pl.range(pld.world_size()):
+            wrapper(inputs[r], outputs[r], device=r)
+
+    _copies[dtype, columns] = copy
+    return copy
+
+
+def run(inputs, outputs, dtype=pl.FP32, columns=6):
+    copy_program(dtype, columns)(inputs, outputs, config=config(2))
+
+
+def ramp(dtype=np.float32, shape=(2, 6)):
+    return np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype)
+
+
+DTYPES = {
+    pl.INT8: (np.int8, torch.int8),
+    pl.INT16: (np.int16, torch.int16),
+    pl.INT32: (np.int32, torch.int32),
+    pl.INT64: (np.int64, torch.int64),
+    pl.UINT8: (np.uint8, torch.uint8),
+    pl.UINT16: (np.uint16, None),
+    pl.UINT32: (np.uint32, None),
+    pl.UINT64: (np.uint64, None),
+    pl.FP16: (np.float16, torch.float16),
+    pl.BF16: (None, torch.bfloat16),
+    pl.FP32: (np.float32, torch.float32),
+    pl.BOOL: (np.bool_, torch.bool),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_element_types_of_numpy(dtype):
+    if DTYPES[dtype][0] is None:
+        pytest.skip("NumPy has no such type")
+    inputs = ramp(DTYPES[dtype][0])
+    outputs = np.zeros_like(inputs)
+    run(inputs, outputs, dtype)
+    np.testing.assert_array_equal(outputs, inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_element_types_of_torch(dtype):
+    if DTYPES[dtype][1] is None:
+        pytest.skip("torch has no such type")
+    inputs = torch.arange(1, 13).reshape(2, 6).to(DTYPES[dtype][1])
+    outputs = torch.zeros_like(inputs)
+    run(inputs, outputs, dtype)
+    assert torch.equal(outputs, inputs)
+
+
+# ---- layouts ----
+
+
+def test_torch_views():
+    base = torch.arange(48.0).reshape(4, 12)
+    outputs = torch.zeros(6, 2)
+    run(base[::2, 3:9], outputs.t())
+    assert torch.equal(outputs.t(), base[::2, 3:9])
+
+
+def test_torch_expanded_input():
+    row = torch.arange(6.0)
+    outputs = torch.zeros(2, 6)
+    run(row.expand(2, 6), outputs)
+    assert torch.equal(outputs, row.expand(2, 6))
+
+
+def test_numpy_negative_strides():
+    inputs = ramp()[::-1, ::-1]
+    outputs = np.zeros((2, 6), np.float32)
+    run(inputs, outputs)
+    np.testing.assert_array_equal(outputs, inputs)
+
+
+def test_numpy_output_with_negative_strides():
+    inputs = ramp()
+    memory = np.zeros((2, 6), np.float32)
+    run(inputs, memory[::-1, ::-1])
+    np.testing.assert_array_equal(memory[::-1, ::-1], inputs)
+
+
+def test_numpy_column_major():
+    inputs = np.asfortranarray(ramp())
+    outputs = np.zeros((2, 6), np.float32, order="F")
+    run(inputs, outputs)
+    np.testing.assert_array_equal(outputs, inputs)
+
+
+def test_what_is_between_the_rows_of_an_output_stays():
+    inputs = ramp()
+    memory = np.full((4, 9), 7, np.float32)
+    run(inputs, memory[::2, 1:7])
+    np.testing.assert_array_equal(memory[::2, 1:7], inputs)
+    memory[::2, 1:7] = 7
+    assert (memory == 7).all()
+
+
+def test_inputs_may_be_read_only():
+    inputs = ramp()
+    inputs.flags.writeable = False
+    outputs = np.zeros((2, 6), np.float32)
+    run(inputs, outputs)
+    np.testing.assert_array_equal(outputs, inputs)
+
+
+def test_one_tensor_as_input_and_output():
+    data = ramp()
+    run(data, data)
+    np.testing.assert_array_equal(data, ramp())
+
+
+def test_torch_and_numpy_in_one_call():
+    outputs = torch.zeros(2, 6)
+    run(ramp(), outputs)
+    np.testing.assert_array_equal(outputs.numpy(), ramp())
+
+
+# ---- torch's peculiarities ----
+
+
+def test_parameters_and_gradients():
+    inputs = torch.nn.Parameter(torch.arange(12.0).reshape(2, 6))
+    outputs = torch.zeros(2, 6, requires_grad=True)
+    run(inputs, outputs)
+    assert torch.equal(outputs, inputs)
+
+
+def test_subclass_of_tensor():
+    class Mine(torch.Tensor):
+        pass
+
+    inputs = torch.arange(12.0).reshape(2, 6).as_subclass(Mine)
+    outputs = torch.zeros(2, 6)
+    run(inputs, outputs)
+    assert torch.equal(outputs, inputs.as_subclass(torch.Tensor))
+
+
+def negative_view():
+    """A real tensor whose memory holds the negated numbers."""
+    view = torch.view_as_complex(torch.arange(24.0).reshape(2, 6, 2)).conj().imag
+    assert view.is_neg()
+    return view
+
+
+def test_negative_bit_of_an_input_is_resolved():
+    inputs, outputs = negative_view(), torch.zeros(2, 6)
+    run(inputs, outputs)
+    assert torch.equal(outputs, inputs.resolve_neg())
+
+
+def test_negative_bit_of_an_output_is_refused():
+    with pytest.raises(
+        TypeError, match="argument 'outputs' is written, but is a tensor with its negative bit"
+    ):
+        run(torch.zeros(2, 6), negative_view())
+
+
+# ---- other libraries ----
+
+
+def test_anything_with_a_buffer():
+    inputs = memoryview(array.array("f", range(12))).cast("B").cast("f", (2, 6))
+    outputs = (ctypes.c_float * 6 * 2)()
+    run(inputs, outputs)
+    assert [list(row) for row in outputs] == inputs.tolist()
+
+
+class Exporter:
+    """What a library that only knows DLPack looks like."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, stream=None):
+        return self.tensor.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bfloat16])
+def test_dlpack_inputs(dtype):
+    inputs = torch.arange(12).reshape(6, 2).to(dtype).t()
+    outputs = torch.zeros(2, 6, dtype=dtype)
+    names = {
+        torch.float32: pl.FP32,
+        torch.int64: pl.INT64,
+        torch.uint8: pl.UINT8,
+        torch.bfloat16: pl.BF16,
+    }
+    run(Exporter(inputs), outputs, names[dtype])
+    assert torch.equal(outputs, inputs)
+
+
+def test_dlpack_outputs_are_refused():
+    with pytest.raises(TypeError, match="outputs"):
+        run(torch.zeros(2, 6), Exporter(torch.zeros(2, 6)))
+
+
+# ---- what is refused ----
+
+
+def field_of_records():
+    return np.zeros((2, 6), dtype=[("a", "f4"), ("b", "i1")])["a"]
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (
+            lambda: torch.zeros(2, 6, dtype=torch.float64),
+            "Unsupported torch dtype torch.float64 of argument 'inputs'",
+        ),
+        (
+            lambda: torch.zeros(2, 6, dtype=torch.complex64),
+            "Unsupported torch dtype torch.complex64",
+        ),
+        (lambda: np.zeros((2, 6)), "Unsupported dtype float64 of argument 'inputs'"),
+        (lambda: np.zeros((2, 6), ">f4"), "Unsupported dtype >f4 of argument 'inputs'"),
+        (lambda: np.zeros((2, 6), "V3"), r"Unsupported dtype \|V3"),
+        (lambda: np.zeros((2, 6), object), "Unsupported dtype object"),
+        (lambda: np.zeros((2, 6), "M8[s]"), "Unsupported dtype datetime64"),
+        (lambda: np.zeros((1,) * 9, np.float32), "argument 'inputs' has 9 dimensions; at most 8"),
+        (lambda: torch.zeros((1,) * 9), "argument 'inputs' has 9 dimensions; at most 8"),
+        (field_of_records, "the elements of argument 'inputs' are not aligned"),
+        (lambda: np.zeros(49, np.uint8)[1:].view(np.float32).reshape(2, 6), "are not aligned"),
+        (
+            lambda: torch.zeros(2, 6).to_sparse(),
+            "argument 'inputs' must be a dense tensor, not one of layout torch.sparse",
+        ),
+        (
+            lambda: torch.zeros(2, 6, device="meta"),
+            "argument 'inputs' must be a host torch.Tensor, not one on device meta",
+        ),
+        (
+            lambda: [[0.0] * 6] * 2,
+            "argument 'inputs' must be a host torch.Tensor, a NumPy array or a number, not list",
+        ),
+        (lambda: None, "not NoneType"),
+        (lambda: "text", "not str"),
+        (lambda: torch.float32, "not dtype"),
+        (lambda: 2**64, "argument 'inputs' does not fit in 64 bits"),
+    ],
+)
+def test_refused_inputs(make, words):
+    with pytest.raises(TypeError, match=words) as caught:
+        run(make(), np.zeros((2, 6), np.float32))
+    assert caught.value.code.startswith("PYPTO-H")
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: read_only(np.zeros((2, 6), np.float32)), "outputs.*read-only|read-only.*outputs"),
+        (lambda: bytes(48), "outputs"),
+        (lambda: torch.zeros(6).expand(2, 6), "outputs"),
+        (
+            lambda: np.lib.stride_tricks.as_strided(np.zeros(12, np.float32), (2, 6), (8, 4)),
+            "outputs",
+        ),
+    ],
+)
+def test_refused_outputs(make, words):
+    with pytest.raises(TypeError, match=words):
+        run(np.zeros((2, 6), np.float32), make())
+
+
+def test_a_number_where_a_tensor_is_meant():
+    with pytest.raises(TypeError, match="inputs"):
+        run(3, np.zeros((2, 6), np.float32))
+
+
+# ---- ownership ----
+
+
+def test_references_are_given_back():
+    import sys
+
+    arguments = [ramp(), torch.zeros(2, 6), Exporter(torch.zeros(2, 6))]
+    outputs = np.zeros((2, 6), np.float32)
+    run(arguments[0], outputs)
+    for inputs in arguments:
+        before = sys.getrefcount(inputs), sys.getrefcount(outputs)
+        for _ in range(3):
+            run(inputs, outputs)
+            with pytest.raises(TypeError):
+                run(inputs, "no tensor")
+        assert (sys.getrefcount(inputs), sys.getrefcount(outputs)) == before
+
+
+def test_a_buffer_is_released_after_the_call():
+    data = bytearray(48)
+    run(memoryview(data).cast("f", (2, 6)), np.zeros((2, 6), np.float32))
+    data.append(0)  # BufferError while something still holds it
