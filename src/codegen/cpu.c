@@ -13,37 +13,45 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+/* Each use of CPUID costs microseconds in a virtual machine: as few as possible. */
+static void hash_leaf(hasher *h, unsigned leaf, unsigned subleaf, unsigned ebx_mask)
+{
+    unsigned eax;
+    unsigned ebx;
+    unsigned ecx;
+    unsigned edx;
+    __cpuid_count(leaf, subleaf, eax, ebx, ecx, edx);
+    hasher_int(h, (int64_t)eax << 32 | (ebx & ebx_mask));
+    hasher_int(h, (int64_t)ecx << 32 | edx);
+    if (leaf != 1 || (ecx & bit_OSXSAVE) == 0)
+        return;
+    /* Which registers the operating system saves: AVX is of no use where it does not. */
+    unsigned low;
+    unsigned high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    hasher_int(h, (int64_t)high << 32 | low);
+}
+
 void cpu_features(arena *a, hasher *h)
 {
-    static const struct {
-        unsigned leaf;
-        unsigned subleaf;
-        unsigned ebx_mask; /* leaf 1: the upper half holds the number of the core */
-    } leaves[] = {
-        {0x0, 0, ~0u}, {0x1, 0, 0}, {0x7, 0, ~0u}, {0x7, 1, ~0u}, {0xd, 1, 0}, {0x80000001, 0, ~0u},
-    };
     (void)a;
+    unsigned most;
+    unsigned subleaves = 0;
+    unsigned ebx;
+    unsigned ecx;
+    unsigned edx;
+    __cpuid(0, most, ebx, ecx, edx);
     hasher_string(h, "x86-64");
-    for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
-        unsigned eax = 0;
-        unsigned ebx = 0;
-        unsigned ecx = 0;
-        unsigned edx = 0;
-        __get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &eax, &ebx, &ecx, &edx);
-        hasher_int(h, (int64_t)eax << 32 | (ebx & leaves[i].ebx_mask));
-        hasher_int(h, (int64_t)ecx << 32 | edx);
+    hasher_int(h, (int64_t)ebx << 32 | ecx); /* the maker */
+    hash_leaf(h, 1, 0, 0);                   /* ebx holds the number of the core */
+    if (most >= 7) {
+        __cpuid_count(7, 0, subleaves, ebx, ecx, edx);
+        hasher_int(h, (int64_t)ebx << 32 | ecx);
+        hasher_int(h, edx);
+        if (subleaves >= 1)
+            hash_leaf(h, 7, 1, ~0u);
     }
-    /* Which registers the operating system saves: AVX is of no use where it does not. */
-    unsigned eax = 0;
-    unsigned ebx = 0;
-    unsigned ecx = 0;
-    unsigned edx = 0;
-    bool saves = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_OSXSAVE) != 0;
-    unsigned low = 0;
-    unsigned high = 0;
-    if (saves)
-        __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    hasher_int(h, (int64_t)high << 32 | low);
+    hash_leaf(h, 0x80000001, 0, ~0u);
 }
 
 #else

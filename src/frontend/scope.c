@@ -176,7 +176,9 @@ ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span)
     do {
         name = arena_printf(fl->a, "t%d", fl->temporaries++);
     } while (scope_find(fl, name) >= 0);
-    return new_local(fl, name, type, span);
+    ir_var *var = new_local(fl, name, type, span);
+    var->is_made = true;
+    return var;
 }
 
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span)

@@ -135,6 +135,10 @@ void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
 
 /* ---- first cause ---- */
 
+#define CRASH_HINT                                                                                   \
+    "if nobody killed it, the kernel crashed near this line: look for an index that leaves a tile, " \
+    "or run with PYPTO_TRANSPORT=threads under gdb"
+
 pypto_status report_failure(pypto_worker *w, uint64_t call)
 {
     const failure_record *first = NULL;
@@ -183,10 +187,8 @@ pypto_status report_deaths(pypto_worker *w, uint64_t call)
         diag_add(
             &status, DIAG_WORKER_DIED,
             span_of(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
-            "if nobody killed it, the kernel crashed near this line: look for an index that leaves "
-            "a "
-            "tile, or run with PYPTO_TRANSPORT=threads under gdb",
-            "the worker of %s", what.failed ? "a rank" : what.bytes);
+            breadcrumb == 0 ? NULL : CRASH_HINT, "the worker of %s",
+            what.failed ? "a rank" : what.bytes);
         text_free(&what);
         return status;
     }
@@ -259,12 +261,12 @@ pypto_status report_deadlock(pypto_worker *w, uint64_t call)
             0)
             ++blocked;
     pypto_status status = STATUS_OK;
-    diag_add(
-        &status, DIAG_DEADLOCK, first_wait(w),
-        "check that each wait has a notify to the same cell of this rank, sent before the "
-            "sender waits "
-        "itself",
-        "deadlock: %d of %d ranks wait for a signal and no work can run", blocked, w->device_count);
+    diag_add(&status, DIAG_DEADLOCK, first_wait(w),
+             "check that each wait has a notify to the same cell of this rank, sent before the "
+             "sender waits "
+             "itself",
+             "deadlock: %d of %d ranks wait for a signal and no work can run", blocked,
+             w->device_count);
     report_states(w, call, &status);
     return status;
 }

@@ -122,6 +122,7 @@ struct ir_var {
     ir_var_kind kind;
     int32_t id;         /* unique in its function, in order of creation */
     const char *name;   /* the user's name, or "t0", "t1", ... for compiler-made ones; may repeat */
+    bool is_made;       /* made by the compiler, which is free to call it otherwise in C */
     int32_t version;    /* 0 for the first variable of that name in its function, then 1, 2, ... */
     const char *c_name; /* unique in its function, no C keyword: set by passes/names */
     ir_type type;

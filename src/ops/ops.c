@@ -270,11 +270,16 @@ const char *op_nearest(const char *spelling)
         for (const char *const *s = def->spellings; *s != NULL; s++)
             all[count++] = *s;
     }
+    const char *same[OP_COUNT * MAX_SPELLINGS];
+    int64_t same_count = 0;
     for (int64_t i = 0; i < count; i++) {
         if (strcmp(last_segment(all[i]), last_segment(spelling)) == 0)
-            return all[i];
+            same[same_count++] = all[i];
     }
-    return nearest_word(spelling, all, count);
+    if (same_count == 0)
+        return nearest_word(spelling, all, count);
+    const char *nearest = nearest_word(spelling, same, same_count);
+    return nearest == NULL ? same[0] : nearest;
 }
 
 bool op_writes(const op_def *op, int32_t param)

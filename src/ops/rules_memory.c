@@ -128,7 +128,7 @@ bool rule_subscript(op_call *call, ir_type *result)
     if (indices->count == source->ndim) {
         diag_add(call->errors, DIAG_BAD_INDEX, indices->span,
                  "give fewer indices than dimensions; elements are read in kernels",
-                 "%d indices on a %dD tensor read one element, which a host function cannot do",
+                 "%d indices on a %dD tensor read an element, which a host function cannot do",
                  indices->count, source->ndim);
         return false;
     }

@@ -5,6 +5,7 @@
  *   pld_x    -> user_pld_x      the device API's names; leading underscores that C reserves
  *   größe    -> gr_u00f6_u00dfe C identifiers stay ASCII, each other character becomes its code point
  *   x        -> x_2             a second variable of the name (the script rebound x to another type)
+ *   x[r]     -> x_r             a view that the script did not name
  * Functions additionally keep away from the C library's functions, which are external names that a
  * compiler knows by heart; a parameter called `signal` or `index` stays as it is.
  *
@@ -12,6 +13,7 @@
  * shadowed. Loop variables live in their loops only: two loops after one another may both use `peer`.
  *
  * Both word lists are sorted (ASCII order) for binary search; a unit test checks that. */
+#include "ops/ops.h"
 #include "passes/passes.h"
 
 #include "base/diag.h"
@@ -262,6 +264,28 @@ static void count_loop(void *context, ir_stmt *s)
         counts[s->target->id]++;
 }
 
+typedef struct made_names {
+    arena *a;
+    const char **wishes; /* by variable id; NULL: the variable's name */
+} made_names;
+
+/* A view x[r] that the script did not name is called x_r. */
+static void wish_for_view(void *context, ir_stmt *s)
+{
+    made_names *made = context;
+    if (s->kind != IR_DO || s->op_def->id != OP_SUBSCRIPT || s->target == NULL || !s->target->is_made ||
+        s->operands[1].count != 1)
+        return;
+    const ir_expr *index = s->operands[1].exprs[0];
+    int64_t number;
+    if (index->kind == IR_VAR)
+        made->wishes[s->target->id] =
+            arena_printf(made->a, "%s_%s", s->operands[0].var->name, index->var->name);
+    if (ir_is_const_int(index, &number) && number >= 0)
+        made->wishes[s->target->id] =
+            arena_printf(made->a, "%s_%lld", s->operands[0].var->name, (long long)number);
+}
+
 /* Parameters first: they are what a reader of the C knows from the script's signature. Then all that
  * lives anywhere in the function, a variable of several loops too. */
 static void name_variables(ir_program *p, ir_function *f, const map *file_names)
@@ -269,6 +293,8 @@ static void name_variables(ir_program *p, ir_function *f, const map *file_names)
     namer n = {p->a, file_names, map_make(p->a)};
     int32_t *loops_of = arena_array(p->a, int32_t, f->vars.count + 1);
     ir_visit_stmts(&f->body, count_loop, loops_of);
+    made_names made = {p->a, arena_array(p->a, const char *, f->vars.count + 1)};
+    ir_visit_stmts(&f->body, wish_for_view, &made);
     for (int64_t i = 0; i < f->vars.count; i++)
         f->vars.items[i]->c_name = NULL;
     for (int pass = 0; pass < 2; pass++) {
@@ -276,7 +302,8 @@ static void name_variables(ir_program *p, ir_function *f, const map *file_names)
             ir_var *var = f->vars.items[i];
             if (loops_of[var->id] == 1 || (var->kind == IR_VAR_PARAM) != (pass == 0))
                 continue;
-            var->c_name = free_name(&n, NULL, var->name);
+            const char *wish = made.wishes[var->id];
+            var->c_name = free_name(&n, NULL, wish != NULL ? wish : var->name);
             map_set(&n.names, var->c_name, var);
         }
     }

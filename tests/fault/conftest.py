@@ -155,6 +155,15 @@ def wait_for_line(process, text):
     raise AssertionError(f"{text!r} was not printed: {process.stderr.read()}")
 
 
+def wait_for_death(pids, seconds=10):
+    """Waits until the processes have ended, reaped or not."""
+    deadline = time.monotonic() + seconds
+    for pid in pids:
+        while os.path.exists(f"/proc/{pid}") and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+            assert time.monotonic() < deadline, f"{pid} lives on"
+            time.sleep(0.01)
+
+
 def assert_all_gone(pids, seconds=10):
     """No process of these is left (a zombie counts as gone only when reaped)."""
     deadline = time.monotonic() + seconds

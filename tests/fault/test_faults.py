@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from conftest import SIGNAL_NAMES, assert_all_gone, wait_for_line, wait_for_workers, workers_of
+from conftest import SIGNAL_NAMES, assert_all_gone, wait_for_death, wait_for_line, wait_for_workers, workers_of
 
 WAIT_FOR_NOBODY = "pld.system.wait(signal, [me, 0], 7, cmp=pld.WaitCmp.Ge)  # nobody"
 COMPUTE = """
@@ -81,8 +81,8 @@ def test_a_computing_rank_is_no_deadlock(script):
     s = script(
         """
         if me == 1:
-            for i in pl.range(300000000):
-                acc = pl.mul(acc, 1.0)
+            for i in pl.range(200000000):
+                acc = pl.mul(acc, 0.9999999)
             pld.system.notify(signal, peer=0, offsets=[1, 0], value=1, op=pld.NotifyOp.Set)
         if me == 0:
             pld.system.wait(signal, [1, 0], 1, cmp=pld.WaitCmp.Ge)
@@ -90,13 +90,13 @@ def test_a_computing_rank_is_no_deadlock(script):
         """
         start = time.monotonic()
         run()
-        print("DONE", time.monotonic() - start, outputs.sum())
+        print("DONE", time.monotonic() - start, outputs[0].sum())
         """,
     )
     code, out, err = s.run(timeout=300)
     assert code == 0, err
     words = out.split()
-    assert words[0] == "DONE" and float(words[2]) == 128
+    assert words[0] == "DONE" and float(words[2]) == 64
     assert float(words[1]) > 0.2  # it did compute for a while
 
 
@@ -131,8 +131,7 @@ def test_ctrl_c_ends_the_call(script, body):
             run()
         except KeyboardInterrupt:
             print("INTERRUPTED", time.monotonic(), flush=True)
-        """
-        + CATCH.replace("run()", "pass", 1),
+        """,
     )
     process = s.start()
     wait_for_line(process, "GO")
@@ -230,8 +229,10 @@ def test_an_idle_set_that_was_killed_is_replaced(script):
     s = script(BARRIER, 'run()\nprint("GO", flush=True)\ninput()\nrun()\nprint("AGAIN", outputs.sum())')
     process = s.start()
     wait_for_line(process, "GO")
-    for pid in workers_of(process.pid).values():
+    pids = workers_of(process.pid).values()
+    for pid in pids:
         os.kill(pid, signal.SIGKILL)
+    wait_for_death(pids)
     out, err = process.communicate(input="\n", timeout=30)
     assert process.returncode == 0, err
     assert "AGAIN 128.0" in out

@@ -54,7 +54,10 @@ def test_run_config_defaults():
 def test_run_config_as_a_value():
     config = RunConfig(platform="cpu", distributed_config=DistributedConfig([1, 2]))
     assert config == dataclasses.replace(config) != RunConfig(platform="cpu")
-    assert repr(config) == f"RunConfig(platform='cpu', distributed_config={config.distributed_config!r})"
+    assert (
+        repr(config)
+        == f"RunConfig(platform='cpu', distributed_config={config.distributed_config!r})"
+    )
     assert eval(repr(config)) == config
     with pytest.raises(TypeError):
         hash(config)

@@ -69,6 +69,16 @@
          "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]], "    \
          "q: pl.Scalar[pl.INDEX]):\n" body
 
+static jmp_buf memory_exhausted; /* set by run_tests(), which outlives every arena */
+
+static inline int run_tests(const struct CMUnitTest *tests, size_t count)
+{
+    if (setjmp(memory_exhausted) != 0)
+        return 1;
+    return _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
+}
+#define RUN_TESTS(tests) run_tests((tests), sizeof(tests) / sizeof((tests)[0]))
+
 typedef struct lowered {
     arena *a;
     script *module;
@@ -81,10 +91,7 @@ static inline void lower_into(lowered *l, const char *source, const char *entry,
 {
     l->a = arena_create();
     assert_non_null(l->a);
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0)
-        fail_msg("memory is exhausted");
-    arena_set_recovery(l->a, &recovery);
+    arena_set_recovery(l->a, &memory_exhausted);
     l->module = script_parse(l->a, "t.py", source);
     frontend_embedder embedder = script_embedder(l->module);
     l->status = frontend_lower(l->a, &embedder, script_function(l->module, entry), args, count,
