@@ -24,6 +24,9 @@ SPLIT = ROOT / "bench" / "quickstart_split.py"
 IMPORTS = "import torch, numpy"
 
 
+PARTS = ("compile", "front", "back", "workers_up", "call", "end")
+
+
 def spread(values):
     """Median, minimum, maximum as text."""
     return f"{statistics.median(values):10.3f} {min(values):10.3f} {max(values):10.3f}  n={len(values)}"
@@ -45,6 +48,11 @@ def split(env):
     return {name: float(value) for name, value in (line.split("\t") for line in done.stdout.splitlines())}
 
 
+def total(parts):
+    """What the quick start costs besides Python and its imports."""
+    return parts["compile"] + parts["workers_up"] + parts["call"] + parts["end"]
+
+
 def quick_start(rounds):
     work = tempfile.mkdtemp(prefix="pypto-bench-")
     env = dict(os.environ, PYPTO_CACHE_DIR=os.path.join(work, "cache"))
@@ -52,6 +60,7 @@ def quick_start(rounds):
         script = [sys.executable, str(QUICKSTART)]
         imports = [sys.executable, "-c", IMPORTS]
         wall_ms(script, env)
+        split(env)
         warm, floor, parts = [], [], []
         for _ in range(rounds):
             warm.append(wall_ms(script, env))
@@ -61,17 +70,17 @@ def quick_start(rounds):
         row("whole script", "ms", warm)
         row(f"Python and `{IMPORTS}` alone", "ms", floor)
         row("difference, pair by pair", "ms", [a - b for a, b in zip(warm, floor)])
-        for part in ("first_call", "front", "back", "second_call", "end"):
+        for part in PARTS:
             row("  " + part, "ms", [p[part] for p in parts])
-        row("  first_call + end", "ms", [p["first_call"] + p["end"] for p in parts])
+        row("  compile + workers_up + call + end", "ms", [total(p) for p in parts])
         cold = []
         for _ in range(max(3, rounds // 3)):
             shutil.rmtree(env["PYPTO_CACHE_DIR"], ignore_errors=True)
             cold.append(split(env))
         print("Quick start, cold cache")
-        for part in ("first_call", "front", "back"):
+        for part in ("compile", "front", "back"):
             row("  " + part, "ms", [p[part] for p in cold])
-        row("  first_call + end without cc", "ms", [p["first_call"] + p["end"] - p["back"] for p in cold])
+        row("  sum as above, without cc", "ms", [total(p) - p["back"] for p in cold])
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

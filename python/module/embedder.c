@@ -1,18 +1,17 @@
 /* What the front end asks, answered out of Python objects: what a free name means, what the source
  * of a DSL function is, what a line of a file says (frontend_embedder in frontend/frontend.h).
  *
- * A name is looked up as Python would: closure cells, the local names of the frame that defined the
- * function (annotations may use those without a closure), globals, builtins; always as they are
- * now. What an object *is* says its class, by the attribute `__pypto_kind__`:
+ * A name is looked up as Python would, in JITFunction._scopes: closure cells, the local names of the
+ * frame that defined the function (a snapshot, for annotations, which make no closure), globals,
+ * builtins. What an object *is* says its class, by the attribute `__pypto_kind__`:
  *
  *     "path"      __pypto_path__ is its dotted name: operations, element types, enumeration members
  *     "dynamic"   a dimension; `name` is its symbol
  *     "function"  a DSL function (pypto/_jit.py)
  *     "unusable"  stands for a value that was not kept; `type_name` is its type
  *
- * Classes (pl.Tensor, pld.NotifyOp) have `__pypto_type_path__`, modules and functions of the
- * package `__pypto_path__`. Asking the class, not the object, keeps user objects with a __getattr__
- * out of it.
+ * Classes (pl.Tensor, pld.NotifyOp) have `__pypto_type_path__`, modules `__pypto_path__`. Asking the
+ * class, not the object, keeps user objects with a __getattr__ out of it.
  *
  * Functions are numbered in the order in which they come up. A cache that replays its facts in the
  * same order sees the same numbers; because a function's text contains its number, a replay in
@@ -40,6 +39,7 @@ bool embedding_begin(embedding *e, core_state *state, PyObject *entry)
 
 bool embedding_end(embedding *e)
 {
+    embedding_waiting(e, false); /* exhausted memory may have cut the wait short */
     Py_CLEAR(e->keep);
     Py_CLEAR(e->functions);
     if (e->error_type == NULL)
@@ -107,24 +107,17 @@ static PyObject *entry_of(embedding *e, PyObject *dict, PyObject *name)
     return kept(e, value);
 }
 
-static PyObject *cell_of(embedding *e, PyObject *function, PyObject *name)
+/* What is in the closure cell of this name, borrowed from `keep`; NULL when there is none or when
+ * it is not assigned yet. */
+static PyObject *cell_of(embedding *e, PyObject *cells, PyObject *name)
 {
-    PyObject *cells = attribute(e, function, "__closure__");
-    if (cells == NULL || !PyTuple_Check(cells))
+    PyObject *cell = entry_of(e, cells, name);
+    if (cell == NULL)
         return NULL;
-    PyObject *code = attribute(e, function, "__code__");
-    PyObject *names = code == NULL ? NULL : attribute(e, code, "co_freevars");
-    if (names == NULL)
-        return NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(names) && i < PyTuple_Size(cells); i++) {
-        if (PyUnicode_Compare(PyTuple_GetItem(names, i), name) != 0)
-            continue;
-        PyObject *value = PyObject_GetAttrString(PyTuple_GetItem(cells, i), "cell_contents");
-        if (value == NULL && PyErr_ExceptionMatches(PyExc_ValueError))
-            PyErr_Clear(); /* not assigned yet */
-        return kept(e, value);
-    }
-    return NULL;
+    PyObject *value = PyObject_GetAttrString(cell, "cell_contents");
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_ValueError))
+        PyErr_Clear();
+    return kept(e, value);
 }
 
 /* The object that a name means in a DSL function, borrowed from `keep`; NULL when undefined. */
@@ -136,16 +129,12 @@ static PyObject *look_up(embedding *e, int32_t function, const char *words)
         hold_back(e);
         return NULL;
     }
-    PyObject *python = attribute(e, jit, "_function");
-    if (python == NULL)
+    PyObject *scopes = attribute(e, jit, "_scopes"); /* (cells, locals, globals, builtins) */
+    if (scopes == NULL)
         return NULL;
-    PyObject *value = cell_of(e, python, name);
-    if (value == NULL)
-        value = entry_of(e, attribute(e, jit, "_locals"), name);
-    if (value == NULL)
-        value = entry_of(e, attribute(e, python, "__globals__"), name);
-    if (value == NULL)
-        value = entry_of(e, attribute(e, python, "__builtins__"), name);
+    PyObject *value = cell_of(e, PyTuple_GetItem(scopes, 0), name);
+    for (Py_ssize_t i = 1; value == NULL && i < PyTuple_Size(scopes); i++)
+        value = entry_of(e, PyTuple_GetItem(scopes, i), name);
     return value;
 }
 

@@ -64,13 +64,15 @@ class JITFunction:
     `compile(...)` does the same without running, and returns what a later call would run.
     """
 
-    # What the extension relies on: _function, _plane, _locals, identity().
+    # What the extension relies on: _function, _plane, _scopes, identity().
     __pypto_kind__ = "function"
 
     def __init__(self, function: FunctionType, plane: int, scope: dict[str, Any] | None) -> None:
         self._function = function
         self._plane = plane
-        self._locals = scope
+        # Where names are looked up, in this order: closure cells, then dictionaries.
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        self._scopes = (cells, scope or {}, function.__globals__, function.__builtins__)
         self._identity: str | None = None
         self._bind: Callable[..., tuple[Any, ...]] | None = None
         self._programs: dict[str, list[_core.Program]] = {}  # by platform

@@ -3,7 +3,7 @@
 The C side calls `make` with what a failed call reported. Every exception carries
 
     message       what went wrong, without place and hint
-    code          stable, e.g. "PYPTO-S109"; `pypto explain` tells more about it
+    code          stable, e.g. "PYPTO-S109"
     span          {"file", "line", "column", "end_line", "end_column"} or None; lines count from 1,
                   columns are the UTF-8 byte offsets of Python's `ast`
     hint, note    what to do, further facts; None where there is nothing to say

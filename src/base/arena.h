@@ -7,32 +7,30 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "base/export.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
-
 typedef struct arena arena;
 
 /* NULL when memory is exhausted. */
-arena *arena_create(void);
-void arena_destroy(arena *a);
+arena *arena_create(void) EXPORTED(arena_create);
+void arena_destroy(arena *a) EXPORTED(arena_destroy);
 
 /* Where an allocation that cannot be served jumps to. Must be set before the first allocation. */
-void arena_set_recovery(arena *a, jmp_buf *recovery);
+void arena_set_recovery(arena *a, jmp_buf *recovery) EXPORTED(arena_set_recovery);
 
 /* Zeroed memory, 16-byte aligned. Never returns NULL. */
-void *arena_alloc(arena *a, int64_t bytes);
+void *arena_alloc(arena *a, int64_t bytes) EXPORTED(arena_alloc);
 #define arena_new(a, type) ((type *)arena_alloc((a), (int64_t)sizeof(type)))
 #define arena_array(a, type, count) ((type *)arena_alloc_array((a), (count), (int64_t)sizeof(type)))
-void *arena_alloc_array(arena *a, int64_t count, int64_t bytes);
-char *arena_strdup(arena *a, const char *text);
+void *arena_alloc_array(arena *a, int64_t count, int64_t bytes) EXPORTED(arena_alloc_array);
+char *arena_strdup(arena *a, const char *text) EXPORTED(arena_strdup);
 char *arena_strndup(arena *a, const char *text, int64_t bytes);
-char *arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_printf(arena *a, const char *format, ...) EXPORTED(arena_printf)
+    __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(arena *a, const char *format, va_list args);
-
-#pragma GCC visibility pop
 
 #endif

@@ -6,12 +6,11 @@
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
+#include "base/export.h"
+
 #include <pypto/status.h>
 
 #include <stdarg.h>
-
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
 
 typedef enum diag_code {
 #define DIAG(name, code, kind, title) DIAG_##name,
@@ -33,15 +32,15 @@ extern const pypto_span SPAN_NONE;
 /* Adds one diagnostic to a status, after those it has. `hint` may be NULL. When memory is exhausted
  * the status becomes the statically allocated out-of-memory diagnostic. */
 void diag_add(pypto_status *status, diag_code code, pypto_span span, const char *hint,
-              const char *format, ...) __attribute__((format(printf, 5, 6)));
+              const char *format, ...) EXPORTED(diag_add) __attribute__((format(printf, 5, 6)));
 void diag_vadd(pypto_status *status, diag_code code, pypto_span span, const char *hint,
-               const char *format, va_list args);
+               const char *format, va_list args) EXPORTED(diag_vadd);
 
 /* Add facts to the diagnostic added last: a note (behind those it has, on lines of their own) and
  * the text of the span's first line. When memory is exhausted the fact is lost, not the
  * diagnostic. */
 void diag_note(pypto_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void diag_source(pypto_status *status, const char *line_text);
+void diag_source(pypto_status *status, const char *line_text) EXPORTED(diag_source);
 
 /* Gives the diagnostic added last a place, unless it has one. */
 void diag_place(pypto_status *status, pypto_span span);
@@ -65,7 +64,5 @@ static inline bool status_ok(pypto_status status)
     return status.kind == PYPTO_ERROR_NONE;
 }
 #define STATUS_OK ((pypto_status){PYPTO_ERROR_NONE, NULL})
-
-#pragma GCC visibility pop
 
 #endif

@@ -4,10 +4,9 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
-#include <stdint.h>
+#include "base/export.h"
 
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
+#include <stdint.h>
 
 typedef struct hash_key {
     uint64_t high;
@@ -22,15 +21,13 @@ typedef struct hasher {
     hash_key state;
 } hasher;
 
-void hasher_init(hasher *h);
-void hasher_bytes(hasher *h, const void *bytes, int64_t count);
+void hasher_init(hasher *h) EXPORTED(hasher_init);
+void hasher_bytes(hasher *h, const void *bytes, int64_t count) EXPORTED(hasher_bytes);
 void hasher_string(hasher *h, const char *string);
 void hasher_int(hasher *h, int64_t value);
-hash_key hasher_finish(const hasher *h);
+hash_key hasher_finish(const hasher *h) EXPORTED(hasher_finish);
 
 /* 32 lower-case hexadecimal digits and a NUL. */
-void hash_hex(hash_key key, char text[33]);
-
-#pragma GCC visibility pop
+void hash_hex(hash_key key, char text[33]) EXPORTED(hash_hex);
 
 #endif

@@ -3,10 +3,9 @@
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
-#include <stdint.h>
+#include "base/export.h"
 
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
+#include <stdint.h>
 
 typedef enum setting {
 #define SETTING(id, name, fallback, help) SETTING_##id,
@@ -15,13 +14,11 @@ typedef enum setting {
     SETTING_COUNT
 } setting;
 
-const char *setting_name(setting s);
-const char *setting_help(setting s);
+const char *setting_name(setting s) EXPORTED(setting_name);
+const char *setting_help(setting s) EXPORTED(setting_help);
 /* The variable's text, or its default when it is unset or empty ("": no default). Never NULL. */
-const char *setting_text(setting s);
+const char *setting_text(setting s) EXPORTED(setting_text);
 /* As a decimal number; the default when it is no number, and 0 when that is none either. */
 int64_t setting_int(setting s);
-
-#pragma GCC visibility pop
 
 #endif

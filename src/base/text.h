@@ -5,11 +5,9 @@
 #define BASE_TEXT_H
 
 #include "base/arena.h"
+#include "base/export.h"
 
 #include <stdbool.h>
-
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
 
 typedef struct text {
     arena *a;
@@ -19,17 +17,16 @@ typedef struct text {
     bool failed;
 } text;
 
-void text_add(text *t, const char *string);
+void text_add(text *t, const char *string) EXPORTED(text_add);
 void text_add_n(text *t, const char *bytes, int64_t count);
 /* In the C locale, whatever the calling program has set. Arguments must not point into the text. */
-void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_printf(text *t, const char *format, ...) EXPORTED(text_printf)
+    __attribute__((format(printf, 2, 3)));
 void text_vprintf(text *t, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 /* The string inside double quotes: quote, backslash, newline, tab and so on escaped as C and JSON
  * both read them. For the few characters where no such form exists (other control characters, the
  * second '?' of what C would take for a trigraph) the octal form of C is written. */
-void text_quoted(text *t, const char *string);
+void text_quoted(text *t, const char *string) EXPORTED(text_quoted);
 void text_free(text *t);
-
-#pragma GCC visibility pop
 
 #endif

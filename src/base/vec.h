@@ -3,9 +3,7 @@
 #define BASE_VEC_H
 
 #include "base/arena.h"
-
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
+#include "base/export.h"
 
 #define VEC(type)         \
     struct {              \
@@ -22,8 +20,7 @@
          : (void)0,                                                                  \
      (void)((v)->items[(v)->count++] = (item)))
 
-void *vec_grow(arena *a, void *items, int64_t count, int64_t *capacity, int64_t bytes);
-
-#pragma GCC visibility pop
+void *vec_grow(arena *a, void *items, int64_t count, int64_t *capacity, int64_t bytes)
+    EXPORTED(vec_grow);
 
 #endif

@@ -19,10 +19,8 @@
 #ifndef CODEGEN_COMPILE_H
 #define CODEGEN_COMPILE_H
 
+#include "base/export.h"
 #include "frontend/frontend.h"
-
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
 
 typedef struct compile_request {
     const frontend_embedder *embedder;
@@ -54,14 +52,14 @@ typedef struct compile_output {
     bool from_annotations; /* compiled without sample arguments */
 } compile_output;
 
-PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output);
+PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output)
+    EXPORTED(compile_program);
 
 /* Whether `output` serves this request too: same argument pattern, every fact still true. A request
  * without arguments is served by what was compiled without them. */
-bool compile_still_serves(const compile_output *output, const compile_request *request);
+bool compile_still_serves(const compile_output *output, const compile_request *request)
+    EXPORTED(compile_still_serves);
 
-void compile_output_clear(compile_output *output);
-
-#pragma GCC visibility pop
+void compile_output_clear(compile_output *output) EXPORTED(compile_output_clear);
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef FRONTEND_FRONTEND_H
 #define FRONTEND_FRONTEND_H
 
+#include "base/export.h"
 #include "frontend/syntax.h"
 #include "ir/ir.h"
 
@@ -53,13 +54,19 @@ typedef struct frontend_embedder {
      * Strings and items on `a`. */
     name_value (*resolve)(void *context, arena *a, int32_t function, const char *name);
     /* The function's source, or NULL after adding a diagnostic. Strings on `a`. */
-    const frontend_source *(*source)(void *context, arena *a, int32_t function, pypto_status *errors);
+    const frontend_source *(*source)(void *context, arena *a, int32_t function,
+                                     pypto_status *errors);
     /* Text of a line of a file for error messages, on `a`; NULL when unknown. */
     const char *(*line_text)(void *context, arena *a, const char *file, int32_t line);
 } frontend_embedder;
 
 /* What is known of one argument of the entry. */
-typedef enum frontend_arg_kind { FRONTEND_TENSOR, FRONTEND_INT, FRONTEND_FLOAT, FRONTEND_BOOL } frontend_arg_kind;
+typedef enum frontend_arg_kind {
+    FRONTEND_TENSOR,
+    FRONTEND_INT,
+    FRONTEND_FLOAT,
+    FRONTEND_BOOL
+} frontend_arg_kind;
 typedef struct frontend_arg {
     frontend_arg_kind kind;
     pypto_dtype dtype;
@@ -84,13 +91,12 @@ typedef struct frontend_result {
     VEC(frontend_arg) pattern;
 } frontend_result;
 
-/* Canonical text of a name's meaning, for facts. On `a`. Exported for python/module. */
-__attribute__((visibility("default"))) const char *name_value_text(arena *a,
-                                                                   const name_value *value);
+/* Canonical text of a name's meaning, for facts. On `a`. */
+const char *name_value_text(arena *a, const name_value *value) EXPORTED(name_value_text);
 
 /* Everything on `a`, whose recovery point is set. `args` has `arg_count` entries, or is NULL when the
  * annotations alone decide (a compile without sample arguments). On failure *result is of no use. */
-PYPTO_NODISCARD pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t entry,
-                                            const frontend_arg *args, int32_t arg_count,
-                                            frontend_result *result);
+PYPTO_NODISCARD pypto_status frontend_lower(arena *a, const frontend_embedder *embedder,
+                                            int32_t entry, const frontend_arg *args,
+                                            int32_t arg_count, frontend_result *result);
 #endif

@@ -30,10 +30,8 @@
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
 
+#include "base/export.h"
 #include "ir/ir.h"
-
-/* Exported from libpypto, without promise, for python/module and the command line program. */
-#pragma GCC visibility push(default)
 
 typedef enum op_id {
 #define OP(id, ...) OP_##id,
@@ -105,7 +103,7 @@ typedef struct op_def {
 } op_def;
 
 /* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
-const op_def *op_get(op_id id);
+const op_def *op_get(op_id id) EXPORTED(op_get);
 /* By any spelling ("pl.load", "pl.tile.load"); NULL when there is none. */
 const op_def *op_find(const char *spelling);
 /* The spelling nearest to a misspelt one, for "did you mean"; NULL when nothing is near. */
@@ -136,14 +134,12 @@ typedef struct enum_member {
     const char *c_name;
 } enum_member;
 
-const enum_member *enum_members(int32_t *count);
+const enum_member *enum_members(int32_t *count) EXPORTED(enum_members);
 const enum_member *enum_find(const char *enumeration, const char *member);
 const char *enum_member_name(const char *enumeration, int64_t value);
 
 /* For "did you mean": the candidate with the fewest typing errors in it, or NULL when none is near.
  * Candidates may be NULL and are then skipped. */
 const char *nearest_word(const char *word, const char *const *candidates, int64_t count);
-
-#pragma GCC visibility pop
 
 #endif

@@ -4,13 +4,15 @@
  * may share bytes when they are never alive at the same time. Three steps:
  *
  * 1. Liveness, backwards over the structured statements with sets of tiles. The result is one interval
- *    of statement positions per tile, the hull of all points where its value is needed. A loop body is
+ *    of positions per tile, the hull of all points where its value is needed; each statement has two, in
+ *    front of it (even) and behind it (odd). A loop body is
  *    walked until nothing changes: a tile whose value enters the next iteration is alive at both ends of
  *    the body, hence in the whole loop. (So is one that a branch of the body writes and that is
  *    read after the loop.)
  * 2. Joining: where an elementwise operation (or a copy) is the last to need an operand and the first to
  *    write its result, both get one place. Everywhere else operands and result of a statement
- *    count as alive together: emitted loops may only write over what they read at the same index.
+ *    count as alive together (the result in front of the statement already): emitted loops may only write
+ *    over what they read at the same index.
  * 3. Packing: largest first, each at the lowest 64-byte boundary where nobody alive with it lies.
  *
  * Before: scratch_offset -1. After: offsets of all tiles that occur, function->scratch_bytes; or, when
@@ -89,17 +91,18 @@ static void clear_bit(uint64_t *set, int32_t index)
 
 /* ---- liveness ---- */
 
-static void mark(planner *pl, const uint64_t *set, int64_t line)
+/* The tiles of the set are alive at that position. */
+static void mark(planner *pl, const uint64_t *set, int64_t position, int64_t line)
 {
     for (int64_t word = 0; word < pl->words; word++) {
         for (uint64_t bits = set[word]; bits != 0; bits &= bits - 1) {
             place *at = &pl->places[word * 64 + __builtin_ctzll(bits)];
-            if (pl->position < at->first) {
-                at->first = pl->position;
+            if (position < at->first) {
+                at->first = position;
                 at->first_line = line;
             }
-            if (pl->position > at->last) {
-                at->last = pl->position;
+            if (position > at->last) {
+                at->last = position;
                 at->last_line = line;
             }
         }
@@ -111,6 +114,24 @@ static void note_use(void *context, ir_var *var)
     planner *pl = context;
     if (pl->place_of[var->id] >= 0)
         set_bit(pl->touched, pl->place_of[var->id]);
+}
+
+typedef struct tile_search {
+    const ir_var *tile;
+    bool found;
+} tile_search;
+
+static void match_tile(void *context, ir_var *var)
+{
+    tile_search *search = context;
+    search->found |= var == search->tile;
+}
+
+static bool reads_tile(const ir_stmt *s, const ir_var *tile)
+{
+    tile_search search = {tile, false};
+    ir_visit_uses(s, match_tile, &search);
+    return search.found;
 }
 
 static void live_block(planner *pl, const ir_block *block, uint64_t *live);
@@ -146,16 +167,17 @@ static void live_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
     if (s->kind == IR_RETURN)
         memset(live, 0, (size_t)pl->words * sizeof *live);
 
-    pl->position--;
+    pl->position -= 2;
     int32_t target = s->target != NULL ? pl->place_of[s->target->id] : -1;
-    if (target >= 0) {
+    if (target >= 0)
         set_bit(live, target); /* written here, even if never read */
-        mark(pl, live, s->span.line);
-        clear_bit(live, target);
-    }
+    if (s->kind != IR_FOR && s->kind != IR_IF)
+        mark(pl, live, pl->position + 1, s->span.line);
     pl->touched = live;
     ir_visit_uses(s, note_use, pl);
-    mark(pl, live, s->span.line);
+    mark(pl, live, pl->position, s->span.line);
+    if (target >= 0 && !reads_tile(s, s->target))
+        clear_bit(live, target);
 }
 
 static void live_block(planner *pl, const ir_block *block, uint64_t *live)
@@ -167,7 +189,7 @@ static void live_block(planner *pl, const ir_block *block, uint64_t *live)
 static void count_stmt(void *context, ir_stmt *s)
 {
     (void)s;
-    ++*(int64_t *)context;
+    *(int64_t *)context += 2;
 }
 
 /* ---- joining ---- */
@@ -182,8 +204,8 @@ static place *find_place(planner *pl, const ir_var *var)
     return &pl->places[i];
 }
 
-/* Puts `result` where `operand` is, if that is needed up to this statement only and the result from
- * here on only. */
+/* Puts `result` where `operand` is, if that is needed up to the front of this statement only and the
+ * result from here on only. */
 static bool try_join(planner *pl, const ir_var *operand, const ir_var *result, int64_t position)
 {
     place *from = find_place(pl, operand);
@@ -203,7 +225,8 @@ static void join_block(planner *pl, const ir_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
         const ir_stmt *s = block->items[i];
-        int64_t position = pl->position++;
+        int64_t position = pl->position;
+        pl->position += 2;
         if (s->kind == IR_ASSIGN && s->source != NULL && s->source->type.kind == IR_TILE)
             try_join(pl, s->source, s->target, position);
         if (s->kind == IR_DO && s->target != NULL && op_is_elementwise(s->op_def)) {

@@ -70,15 +70,20 @@ static void orchestrator(pld_host *host, const pld_tensor *inputs, const pld_ten
     for (int64_t r = 0, r_end = pld_world_size(host); r < r_end; ++r) {
         const pld_tensor data = pld_window_view(host, data_buf, PYPTO_FP32, 2, PLD_EXTENTS(1, 256));
         const pld_tensor signal = pld_window_view(host, signal_buf, PYPTO_INT32, 2, PLD_EXTENTS(pld_world_size(host), 1));
-        const pld_tensor t0 = pld_index(host, inputs, 1, PLD_AT(r));
+        const pld_tensor inputs_r = pld_index(host, inputs, 1, PLD_AT(r));
 #line 80
-        const pld_tensor t1 = pld_index(host, outputs, 1, PLD_AT(r));
+        const pld_tensor outputs_r = pld_index(host, outputs, 1, PLD_AT(r));
 #line 80
-        pld_dispatch(host, r, &chip_orch_function, PLD_ARGS(PLD_TENSOR(&t0), PLD_TENSOR(&t1), PLD_TENSOR(&data), PLD_TENSOR(&signal)), 4);
+        {
+            const pld_arg chip_orch_args[] = {PLD_TENSOR(&inputs_r), PLD_TENSOR(&outputs_r),
+                                              PLD_TENSOR(&data), PLD_TENSOR(&signal)};
+#line 80
+            pld_dispatch(host, r, &chip_orch_function, chip_orch_args, 4);
+        }
     }
 }
 
-#line 82 "program.c"
+#line 87 "program.c"
 /* For the runtime: entries, which unpack arguments, and tables. */
 
 static void reduce_step_entry(pld_core *core, const pld_arg *args)

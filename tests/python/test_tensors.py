@@ -47,6 +47,7 @@ def ramp(dtype=np.float32, shape=(2, 6)):
     return np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype)
 
 
+# Element type -> what NumPy and torch (the oldest supported) call it.
 DTYPES = {
     pl.INT8: (np.int8, torch.int8),
     pl.INT16: (np.int16, torch.int16),
@@ -63,20 +64,16 @@ DTYPES = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d][0]], ids=str)
 def test_element_types_of_numpy(dtype):
-    if DTYPES[dtype][0] is None:
-        pytest.skip("NumPy has no such type")
     inputs = ramp(DTYPES[dtype][0])
     outputs = np.zeros_like(inputs)
     run(inputs, outputs, dtype)
     np.testing.assert_array_equal(outputs, inputs)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if DTYPES[d][1]], ids=str)
 def test_element_types_of_torch(dtype):
-    if DTYPES[dtype][1] is None:
-        pytest.skip("torch has no such type")
     inputs = torch.arange(1, 13).reshape(2, 6).to(DTYPES[dtype][1])
     outputs = torch.zeros_like(inputs)
     run(inputs, outputs, dtype)

@@ -69,15 +69,15 @@
          "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]], "    \
          "q: pl.Scalar[pl.INDEX]):\n" body
 
-static jmp_buf memory_exhausted; /* set by run_tests(), which outlives every arena */
+static jmp_buf memory_exhausted; /* set by run_group(), which outlives every arena */
 
-static inline int run_tests(const struct CMUnitTest *tests, size_t count)
+static inline int run_group(const struct CMUnitTest *tests, size_t count)
 {
     if (setjmp(memory_exhausted) != 0)
         return 1;
     return _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
 }
-#define RUN_TESTS(tests) run_tests((tests), sizeof(tests) / sizeof((tests)[0]))
+#define RUN_TESTS(tests) run_group((tests), sizeof(tests) / sizeof((tests)[0]))
 
 typedef struct lowered {
     arena *a;
@@ -121,9 +121,9 @@ static inline void lowered_free(lowered *l)
 
 static inline void print_errors(const lowered *l)
 {
-    char *text = pypto_status_text(&l->status);
-    print_message("%s\n", text == NULL ? "?" : text);
-    free(text);
+    char *rendered = pypto_status_text(&l->status);
+    print_message("%s\n", rendered == NULL ? "?" : rendered);
+    free(rendered);
 }
 
 static inline void expect_ok(const lowered *l)

@@ -1,0 +1,392 @@
+/* Control flow in the front end: what names are bound to after branches and loops, loop variables,
+ * values that loops carry, and the errors of paths that do not agree. */
+#include "frontend_check.h"
+
+#define LOAD "pl.load(x, [0, 0], [4, N])"
+
+/* ---- branches ---- */
+
+static void test_branches_share_a_variable(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    if b:\n"
+                       "        t = " LOAD "\n"
+                       "        m = n\n"
+                       "    elif n > 3:\n"
+                       "        t = pl.load(w, [0, 0], [4, N])\n"
+                       "        m = n + 1\n"
+                       "    else:\n"
+                       "        t = pl.load(y, [0, 0], [4, N])\n"
+                       "        m = 2 * n\n"
+                       "    pl.store(pl.add(t, 1), [0, 0], y)\n"
+                       "    pld.system.wait(s, [m, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "if b\n"
+                "  t = pl.load(x, [0, 0], [4, 8])\n"
+                "  m = n\n"
+                "else\n"
+                "  if (n > int32(3))\n"
+                "    t = pl.load(w, [0, 0], [4, 8])\n"
+                "    m = (n + int32(1))\n"
+                "  else\n"
+                "    t = pl.load(y, [0, 0], [4, 8])\n"
+                "    m = (int32(2) * n)\n"
+                "t0 = pl.add(t, 1.0)\n"
+                "pl.store(t0, [0, 0], y)\n"
+                "pld.system.wait(s, [m, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+/* A parameter is not assigned: the branch that leaves its name alone copies it. */
+static void test_branch_rebinds_a_parameter(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    if b:\n"
+                       "        n = n + 1\n"
+                       "    pld.system.wait(s, [n, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "if b\n"
+                "  n.1 = (n + int32(1))\n"
+                "else\n"
+                "  n.1 = n\n"
+                "pld.system.wait(s, [n.1, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+static void test_branches_merge_handles(void **state)
+{
+    (void)state;
+    const char *source = KERNEL("    if b:\n"
+                                "        src = x\n"
+                                "    else:\n"
+                                "        src = y\n"
+                                "    if b:\n"
+                                "        w = pl.store(pl.load(src, [0, 0], [4, N]), [0, 0], w)\n"
+                                "    return w\n");
+    lowered l = lower(source, "h");
+    expect_ok(&l);
+    assert_string_equal(body_text(&l, "k"), "if b\n"
+                                            "  src = x\n"
+                                            "else\n"
+                                            "  src = y\n"
+                                            "if b\n"
+                                            "  t0 = pl.load(src, [0, 0], [4, 8])\n"
+                                            "  pl.store(t0, [0, 0], w)\n");
+    assert_null(var_named(function_named(&l, "k"), "src")->root);
+    assert_string_equal(function_named(&l, "k")->results.items[0]->name, "w");
+    lowered_free(&l);
+}
+
+/* What the script's constants decide is decided at compile time. */
+static void test_constant_conditions(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    if N == 8 and not N > 8:\n"
+                       "        t = " LOAD "\n"
+                       "    else:\n"
+                       "        t = nonsense(1)\n"
+                       "    if DT.get_byte() == 2:\n"
+                       "        return x\n"
+                       "    pl.store(t, [0, 0], y)\n"),
+                "h", "k",
+                "t = pl.load(x, [0, 0], [4, 8])\n"
+                "pl.store(t, [0, 0], y)\n");
+}
+
+static void test_names_of_one_branch(void **state)
+{
+    (void)state;
+    expect_error(KERNEL("    if b:\n"
+                        "        t = " LOAD "\n"
+                        "    pl.store(t, [0, 0], y)\n"
+                        "    pl.store(t, [0, 0], y)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-S106", 3, 13, "assigned in only one branch of the 'if' at line 9",
+                                  "both branches"});
+    /* A branch that has returned does not count. */
+    lowered l = lower(KERNEL("    if b:\n"
+                             "        t = " LOAD "\n"
+                             "    else:\n"
+                             "        return y\n"
+                             "    return pl.store(t, [0, 0], y)\n"),
+                      "h");
+    expect_ok(&l);
+    lowered_free(&l);
+}
+
+static void test_types_that_do_not_agree(void **state)
+{
+    (void)state;
+    expect_error(KERNEL("    t = " LOAD "\n"
+                        "    if b:\n"
+                        "        t = pl.load(x, [0, 0], [2, N])\n"
+                        "    pl.store(t, [0, 0], y)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-T206", 4, 13, "lines 11 and 9 bind different types", "pl.cast"});
+    /* Nobody reads the name afterwards. */
+    lowered l = lower(KERNEL("    t = " LOAD "\n"
+                             "    if b:\n"
+                             "        t = pl.load(x, [0, 0], [2, N])\n"
+                             "        pl.store(t, [0, 0], y)\n"
+                             "    t = n\n"),
+                      "h");
+    expect_ok(&l);
+    lowered_free(&l);
+}
+
+/* ---- loops ---- */
+
+static void test_ranges(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    for i in pl.range(3):\n"
+                       "        pass\n"
+                       "    for i in pl.range(n, 2 * n + 1):\n"
+                       "        for j in pl.range(stop=i, start=0, step=-n):\n"
+                       "            pass\n"
+                       "    for _ in pl.range(pld.nranks(pld.get_comm_ctx(w))):\n"
+                       "        pass\n"),
+                "h", "k",
+                "for i in range(0, 3, 1)\n"
+                "for i.1 in range(index(n), index(((int32(2) * n) + int32(1))), 1)\n"
+                "  for j in range(0, i.1, index((-n)))\n"
+                "t0 = pld.get_comm_ctx(w)\n"
+                "for _ in range(0, index(pld.nranks(t0)), 1)\n");
+}
+
+static void test_accumulators_keep_their_place(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    acc = " LOAD "\n"
+                       "    count = 0\n"
+                       "    for i in pl.range(n):\n"
+                       "        acc = pl.add(acc, pl.load(w, [0, 0], [4, N]))\n"
+                       "        count = count + n\n"
+                       "        count += 1\n"
+                       "    pl.store(acc, [0, 0], y)\n"
+                       "    pld.system.wait(s, [0, 0], count, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "acc = pl.load(x, [0, 0], [4, 8])\n"
+                "count = 0\n"
+                "for i in range(0, index(n), 1)\n"
+                "  t0 = pl.load(w, [0, 0], [4, 8])\n"
+                "  acc = pl.add(acc, t0)\n"
+                "  count = (count + index(n))\n"
+                "  count = (count + 1)\n"
+                "pl.store(acc, [0, 0], y)\n"
+                "pld.system.wait(s, [0, 0], count, cmp=WaitCmp.Ge)\n");
+}
+
+/* The name of a parameter that the body changes gets a variable before the loop. */
+static void test_loop_carries_a_parameter(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    for i in pl.range(n):\n"
+                       "        n = n + 1\n"
+                       "        t = " LOAD "\n"
+                       "    pl.store(t, [0, 0], y)\n"
+                       "    pld.system.wait(s, [n, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "n.1 = n\n"
+                "for i in range(0, index(n), 1)\n"
+                "  n.1 = (n.1 + int32(1))\n"
+                "  t = pl.load(x, [0, 0], [4, 8])\n"
+                "pl.store(t, [0, 0], y)\n"
+                "pld.system.wait(s, [n.1, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+/* Two windows that change places in each turn are handles at run time; the body is lowered twice, and
+ * the first attempt leaves nothing behind. */
+static void test_loop_carries_handles(void **state)
+{
+    (void)state;
+    const char *source = KERNEL("    p = x\n"
+                                "    q = y\n"
+                                "    for i in pl.range(n):\n"
+                                "        pl.store(pl.load(p, [0, 0], [4, N]), [0, 0], q)\n"
+                                "        p, q = q, p\n"
+                                "    pl.store(pl.load(p, [0, 0], [4, N]), [0, 0], w)\n");
+    lowered l = lower(source, "h");
+    expect_ok(&l);
+    assert_string_equal(body_text(&l, "k"), "p = x\n"
+                                            "q = y\n"
+                                            "for i in range(0, index(n), 1)\n"
+                                            "  t0 = pl.load(p, [0, 0], [4, 8])\n"
+                                            "  pl.store(t0, [0, 0], q)\n"
+                                            "  t1 = q\n"
+                                            "  t2 = p\n"
+                                            "  p = t1\n"
+                                            "  q = t2\n"
+                                            "t3 = pl.load(p, [0, 0], [4, 8])\n"
+                                            "pl.store(t3, [0, 0], w)\n");
+    const ir_function *k = function_named(&l, "k");
+    for (int64_t i = 0; i < k->vars.count; i++) {
+        assert_int_equal(k->vars.items[i]->id, i);
+        assert_int_equal(k->vars.items[i]->version, 0);
+    }
+    lowered_free(&l);
+}
+
+static void test_loop_variable_after_its_loop(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    for i in pl.range(n):\n"
+                       "        for j in pl.range(i):\n"
+                       "            i = j\n"
+                       "        last = j + i\n"
+                       "    pld.system.wait(s, [last, 0], i, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "for i in range(0, index(n), 1)\n"
+                "  i.1 = i\n"
+                "  j.1 = 0\n"
+                "  for j in range(0, i, 1)\n"
+                "    j.1 = j\n"
+                "    i.1 = j\n"
+                "  last = (j.1 + i.1)\n"
+                "pld.system.wait(s, [last, 0], i.1, cmp=WaitCmp.Ge)\n");
+    /* A loop that does not run leaves what the name was. */
+    expect_body(KERNEL("    i = n\n"
+                       "    for i in pl.range(n):\n"
+                       "        pass\n"
+                       "    pld.system.wait(s, [i, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "i = n\n"
+                "i.2 = index(i)\n"
+                "for i.1 in range(0, index(n), 1)\n"
+                "  i.2 = i.1\n"
+                "pld.system.wait(s, [i.2, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+/* Bounds are evaluated once, also when the body assigns what they read. */
+static void test_bounds_are_fixed(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    m = n + 1\n"
+                       "    for i in pl.range(0, m, m):\n"
+                       "        m = m + 1\n"),
+                "h", "k",
+                "m = (n + int32(1))\n"
+                "t0 = index(m)\n"
+                "t1 = index(m)\n"
+                "for i in range(0, t0, t1)\n"
+                "  m = (m + int32(1))\n");
+}
+
+/* Names may be reused for something else from loop to loop. */
+static void test_names_reused_across_loops(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    for d in pl.range(3):\n"
+                       "        t = " LOAD "\n"
+                       "    for e in pl.range(3):\n"
+                       "        d = e // 2\n"
+                       "        t = d + 1\n"
+                       "        pld.system.wait(s, [t, 0], d, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "for d in range(0, 3, 1)\n"
+                "  t = pl.load(x, [0, 0], [4, 8])\n"
+                "for e in range(0, 3, 1)\n"
+                "  d.1 = (e // 2)\n"
+                "  t.1 = (d.1 + 1)\n"
+                "  pld.system.wait(s, [t.1, 0], d.1, cmp=WaitCmp.Ge)\n");
+}
+
+static void test_loop_types_that_do_not_agree(void **state)
+{
+    (void)state;
+    expect_error(KERNEL("    t = " LOAD "\n"
+                        "    for i in pl.range(n):\n"
+                        "        pl.store(t, [0, 0], y)\n"
+                        "        t = pl.load(x, [0, 0], [2, N])\n"
+                        "    pl.store(t, [0, 0], y)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-T206", 4, 8, "the next turn of the loop reads it", "pl.cast"});
+    expect_error(KERNEL("    t = " LOAD "\n"
+                        "    for i in pl.range(n):\n"
+                        "        t = pl.load(x, [0, 0], [2, N])\n"
+                        "    pl.store(t, [0, 0], y)\n"),
+                 "h", KERNEL_LINE, (expected_error){"PYPTO-T206", 4, 13, "different type", NULL});
+    /* A loop that surely runs decides the type. */
+    lowered l = lower(KERNEL("    t = " LOAD "\n"
+                             "    for i in pl.range(2):\n"
+                             "        t = pl.load(x, [0, 0], [2, N])\n"
+                             "    pl.store(t, [2, 0], y)\n"),
+                      "h");
+    expect_ok(&l);
+    lowered_free(&l);
+}
+
+static void test_a_return_in_a_loop(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    for i in pl.range(n):\n"
+                       "        if i == 2:\n"
+                       "            return y\n"
+                       "    return y\n"),
+                "h", "k",
+                "for i in range(0, index(n), 1)\n"
+                "  if (i == 2)\n"
+                "    return\n");
+}
+
+/* ---- what a loop must look like ---- */
+
+static void test_bad_loops(void **state)
+{
+    (void)state;
+    const struct {
+        const char *source;
+        expected_error error;
+    } rows[] = {
+        {KERNEL("    for i in [1, 2]:\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "must use pl.range()", "for i in pl.range(n)"}},
+        {KERNEL("    for i in range(3):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "must use pl.range(), not range", "pl.range"}},
+        {KERNEL("    for i in pl.parallel(3):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "must use pl.range(), not pl.parallel", NULL}},
+        {KERNEL("    for i in pl.range():\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "requires at least 1 argument", NULL}},
+        {KERNEL("    for i in pl.range(1, 2, 3, 4):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "takes 1 to 3 arguments, not 4", NULL}},
+        {KERNEL("    for i in pl.range(1, foo=2):\n        pass\n"),
+         {"PYPTO-S104", 1, 25, "Unknown keyword argument 'foo'", NULL}},
+        {KERNEL("    for i in pl.range(1, 2, stop=2):\n        pass\n"),
+         {"PYPTO-S104", 1, 28, "multiple values for argument 'stop'", NULL}},
+        {KERNEL("    for i in pl.range(1, **x):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "does not accept **kwargs", NULL}},
+        {KERNEL("    for i in pl.range(1, init_values=2):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "not supported yet", "carried"}},
+        {KERNEL("    for i, j in pl.range(3):\n        pass\n"),
+         {"PYPTO-S104", 1, 8, "single loop variable", NULL}},
+        {KERNEL("    for i in pl.range(0, 4, 0):\n        pass\n"),
+         {"PYPTO-S104", 1, 28, "cannot be zero", NULL}},
+        {KERNEL("    for i in pl.range(f):\n        pass\n"),
+         {"PYPTO-T210", 1, 22, "stop must be an integer scalar, not a Scalar of type fp32", NULL}},
+        {KERNEL("    for i in pl.range(3):\n        pass\n    else:\n        pass\n"),
+         {"PYPTO-S102", 4, 8, "else of a for loop", NULL}},
+        {KERNEL("    k = pl.range(3)\n"), {"PYPTO-S104", 1, 8, "iterator of a for loop", NULL}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_error(rows[i].source, "h", KERNEL_LINE, rows[i].error);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_branches_share_a_variable),
+        cmocka_unit_test(test_branch_rebinds_a_parameter),
+        cmocka_unit_test(test_branches_merge_handles),
+        cmocka_unit_test(test_constant_conditions),
+        cmocka_unit_test(test_names_of_one_branch),
+        cmocka_unit_test(test_types_that_do_not_agree),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_accumulators_keep_their_place),
+        cmocka_unit_test(test_loop_carries_a_parameter),
+        cmocka_unit_test(test_loop_carries_handles),
+        cmocka_unit_test(test_loop_variable_after_its_loop),
+        cmocka_unit_test(test_bounds_are_fixed),
+        cmocka_unit_test(test_names_reused_across_loops),
+        cmocka_unit_test(test_loop_types_that_do_not_agree),
+        cmocka_unit_test(test_a_return_in_a_loop),
+        cmocka_unit_test(test_bad_loops),
+    };
+    return RUN_TESTS(tests);
+}
