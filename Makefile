@@ -16,7 +16,7 @@ export BUILD VENV PYTHON
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
-.PHONY: all run check bench fresh format tidy clean help
+.PHONY: all run check soak bench fresh format tidy clean help
 
 all: ## build, and install into .venv (what is missing comes through apt-get)
 	@scripts/install-deps build
@@ -29,6 +29,10 @@ check: ## all of `make`, then every test
 	@scripts/install-deps build check
 	@scripts/build --check
 	@scripts/check
+
+soak: all ## long runs: minutes of kills, calls and computing
+	@scripts/install-deps check
+	$(VENV)/bin/python -m pytest -q tests/soak
 
 bench: all ## all of `make`, then the benchmarks
 	@scripts/install-deps bench
