@@ -1,5 +1,5 @@
-/* What stat() says of a file, for those who may not know Linux: the artifact cache, which trusts only what
- * this user owns, and the compiler's identity, which is its size and time. */
+/* What stat() says of a file, for those who may not know Linux: the artifact cache, which trusts
+ * only what this user owns, and the compiler's identity, which is its size and time. */
 #include "base/os.h"
 
 #include <sys/stat.h>

@@ -4,13 +4,14 @@
  *     <cache>/v1/object/<hash>/    program.so program.c program.ir
  *     <cache>/v1/failed/<hash>/    what the C compiler refused, for the report
  *
- * An object is built in a folder of its own beside the others and renamed into place, so that a reader sees all
- * of it or nothing. rename() does not replace a folder that has content: of two processes that build the
- * same object the first wins and the second takes its result.
+ * An object is built in a folder of its own beside the others and renamed into place, so that a
+ * reader sees all of it or nothing. rename() does not replace a folder that has content: of two
+ * processes that build the same object the first wins and the second takes its result.
  *
- * Code is loaded from here, so the folder must be this user's alone: v1 is made with mode 0700 and refused
- * when somebody else owns it or may write to it. A cache that is refused, read-only or full is no error; what
- * is there is still used, and new objects go to a temporary folder (compile.c).
+ * Code is loaded from here, so the folder must be this user's alone: v1 is made with mode 0700 and
+ * refused when somebody else owns it or may write to it. A cache that is refused, read-only or
+ * full is no error; what is there is still used, and new objects go to a temporary folder
+ * (compile.c).
  *
  * Nothing is ever deleted but what is replaced; the whole folder may be removed at any time. */
 #include "codegen/cache.h"

@@ -1,4 +1,5 @@
-/* The folder of compiled programs. Nothing here fails a compile: what cannot be kept is not kept. */
+/* The folder of compiled programs. Nothing here fails a compile: what cannot be kept is not kept.
+ */
 #ifndef CODEGEN_CACHE_H
 #define CODEGEN_CACHE_H
 
@@ -26,11 +27,11 @@ const char *cache_object_dir(const cache *c, hash_key back);
 bool cache_has_object(arena *a, const char *directory);
 /* A folder to build an object in, beside its later place; NULL when none can be made. */
 char *cache_build_dir(const cache *c);
-/* Moves a finished build to its place. When another process was faster, its object is used and ours is
- * removed. Returns the object's folder, or NULL when the build must stay where it is. */
+/* Moves a finished build to its place. When another process was faster, its object is used and
+ * ours is removed. Returns the object's folder, or NULL when the build must stay where it is. */
 const char *cache_publish(const cache *c, const char *build_dir, hash_key back);
-/* Where a build that the C compiler refused is kept for the report, replacing the last of its kind; NULL
- * without a cache. The caller moves it there. */
+/* Where a build that the C compiler refused is kept for the report, replacing the last of its
+ * kind; NULL without a cache. The caller moves it there. */
 const char *cache_failed_dir(const cache *c, hash_key back);
 
 #endif

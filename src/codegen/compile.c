@@ -4,12 +4,13 @@
  *   2. front       manifest of the entry: does a remembered program still hold?   (manifest.c)
  *                  yes, and its object is there: done
  *   3. lower       front end, passes, emitter: the C text
- *   4. back        object of that text and this machine there? else run the compiler, publish (cache.c)
+ *   4. back        object of that text and this machine there? else compile, publish  (cache.c)
  *   5. remember    the manifest gets the new variant
  *
- * Memory is one arena per compile. Exhausted memory jumps to compile_program(), which then undoes what a job
- * holds outside the arena: a build folder and the "waiting" state of the caller; everything of that kind
- * is therefore in the job. Results are copied to the heap at the very end. */
+ * Memory is one arena per compile. Exhausted memory jumps to compile_program(), which then undoes
+ * what a job holds outside the arena: a build folder and the "waiting" state of the caller;
+ * everything of that kind is therefore in the job. Results are copied to the heap at the very end.
+ */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
@@ -84,10 +85,9 @@ static bool serves(arena *a, const compile_request *request, bool from_annotatio
                    const frontend_arg *pattern, int64_t pattern_count, const frontend_fact *facts,
                    int64_t fact_count)
 {
-    bool matches = request->args == NULL
-                       ? from_annotations
-                       : pattern_matches(pattern, (int32_t)pattern_count, request->args,
-                                         request->arg_count);
+    bool matches = request->args == NULL ? from_annotations
+                                         : pattern_matches(pattern, (int32_t)pattern_count,
+                                                           request->args, request->arg_count);
     return matches && facts_hold(a, request->embedder, facts, fact_count);
 }
 
@@ -281,7 +281,8 @@ static bool build_privately(job *j)
     return false;
 }
 
-/* Makes the object and returns its folder, or NULL with an error. *temporary: it is nobody's but ours. */
+/* Makes the object and returns its folder, or NULL with an error. *temporary: it is nobody's but
+ * ours. */
 static const char *build(job *j, hash_key back, bool *temporary)
 {
     *temporary = false;
@@ -337,8 +338,8 @@ static bool fill_output(job *j, const char *directory)
     compile_output *output = j->output;
     output->directory = alloc_strdup(directory);
     output->object_path = alloc_printf("%s/" OBJECT_NAME, directory);
-    if (output->directory != NULL && output->object_path != NULL && copy_facts(&j->variant, output) &&
-        copy_pattern(&j->variant, output))
+    if (output->directory != NULL && output->object_path != NULL &&
+        copy_facts(&j->variant, output) && copy_pattern(&j->variant, output))
         return true;
     j->status = diag_no_memory();
     return false;
@@ -352,7 +353,8 @@ static void dump(job *j, const char *directory, const char *word, const char *fi
     for (const char *p = asked; *p != '\0'; p += strcspn(p, ","), p += *p == ',') {
         if (strcspn(p, ",") != length || strncmp(p, word, length) != 0)
             continue;
-        const char *content = os_read_file(j->a, arena_printf(j->a, "%s/%s", directory, file), NULL);
+        const char *content =
+            os_read_file(j->a, arena_printf(j->a, "%s/%s", directory, file), NULL);
         if (content != NULL)
             fputs(content, stderr);
     }
@@ -378,8 +380,7 @@ static bool try_hit(job *j)
     const manifest_variant *found = find_variant(j);
     if (found == NULL)
         return false;
-    const char *directory =
-        cache_object_dir(&j->cache, back_key(found->c_text, j->tools.identity));
+    const char *directory = cache_object_dir(&j->cache, back_key(found->c_text, j->tools.identity));
     if (!cache_has_object(j->a, directory))
         return false;
     j->variant = *found;

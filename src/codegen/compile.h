@@ -1,18 +1,20 @@
 /* The compile driver: DSL source to a shared object on disk, through the two-level cache.
  *
- *   front key  what the user wrote: entry's digest, platform, our version; then, per variant, argument types
- *              and the meaning of every name that was asked for. A hit skips front end, passes and emitter.
- *   back key   C text, flags, compiler (path, size, time), processor (home folders are shared between
- *              machine types), device headers. A hit skips the C compiler.
+ *   front key  what the user wrote: entry's digest, platform, our version; then, per variant,
+ *              argument types and the meaning of every name that was asked for. A hit skips front
+ *              end, passes and emitter.
+ *   back key   C text, flags, compiler (path, size, time), processor (home folders are shared
+ *              between machine types), device headers. A hit skips the C compiler.
  *
- * On disk, below the cache directory (settings.def CACHE_DIR), each published by rename so that
- * a reader sees a whole file or none:
- *   v1/front/<front hash>      the manifest: up to 8 variants (facts, argument pattern, hash of the C text),
- *                              newest first
- *   v1/object/<back hash>/     program.so  program.c  program.ir
- * A front hash covers entry digest, platform and version only; each variant's facts are then re-asked,
- * in their recorded order, from the embedder and compared. A variant names its C text, not its object:
- * the back key is made from that and from the machine at hand.
+ * On disk, below the cache directory (settings.def CACHE_DIR), each published by rename so that a
+ * reader sees a whole file or none:
+ *   v1/front/<front hash>     the manifest: up to 8 variants (facts, argument pattern, hash of the
+ *                             C text), newest first
+ *   v1/object/<back hash>/    program.so  program.c  program.ir
+ *
+ * A front hash covers entry digest, platform and version only; each variant's facts are then
+ * re-asked, in their recorded order, from the embedder and compared. A variant names its C text,
+ * not its object: the back key is made from that and from the machine at hand.
  *
  * A cache directory that cannot be used (read-only, full, another user's) is replaced by a private
  * temporary one; a compile never fails because of the cache. Thread-safe. */
@@ -30,13 +32,14 @@ typedef struct compile_request {
     const frontend_arg *args; /* NULL: from annotations alone */
     int32_t arg_count;
     const char *platform;
-    /* Called with true before and false after a long wait (the C compiler), on the calling thread. */
+    /* Called with true before and false after a long wait (the C compiler), on the calling thread.
+     */
     void (*waiting)(void *context, bool begins);
     void *waiting_context;
 } compile_request;
 
-/* A finished compile: heap-owned, released by compile_output_clear(). Facts and pattern let the caller
- * ask later whether the same program still serves. */
+/* A finished compile: heap-owned, released by compile_output_clear(). Facts and pattern let the
+ * caller ask later whether the same program still serves. */
 typedef struct compile_output {
     char *object_path; /* .../program.so */
     char *directory;   /* holds program.so, program.c, program.ir */

@@ -1,8 +1,9 @@
 /* A program as one C file, for people to read and for a C compiler to compile.
  *
- * In this order: a comment that says what the file is; the include; the functions of the script, callees first,
- * each with its #line directives; then, for the runtime, entries and tables. Called by compile.c, after the
- * passes. Nothing here can fail: what could be wrong with a program was found before.
+ * In this order: a comment that says what the file is; the include; the functions of the script,
+ * callees first, each with its #line directives; then, for the runtime, entries and tables. Called
+ * by compile.c, after the passes. Nothing here can fail: what could be wrong with a program was
+ * found before.
  *
  * Deterministic: everything is printed in the order of the IR's vectors, in the C locale. */
 #include "codegen/emit.h"
@@ -13,16 +14,16 @@ static void emit_head(emitter *e)
 {
     static const char *const planes[] = {"host function", "per-device wrapper", "in-core kernel"};
     const ir_function *entry = e->p->functions.items[e->p->functions.count - 1];
-    emit_line(e, "/* Program '%s', compiled by pypto " PYPTO_VERSION " from", emit_comment_text(e, e->p->name));
+    emit_line(e, "/* Program '%s', compiled by pypto " PYPTO_VERSION " from",
+              emit_comment_text(e, e->p->name));
     emit_line(e, " * %s", emit_comment_text(e, entry->span.file != NULL ? entry->span.file : "?"));
     emit_line(e, " * and written for reading: edit the script, not this file.");
     emit_line(e, " *");
     for (int64_t i = 0; i < e->p->functions.count; i++) {
         const ir_function *f = e->p->functions.items[i];
-        const char *scratch =
-            f->scratch_bytes > 0
-                ? arena_printf(e->a, ", %lld bytes of scratch", (long long)f->scratch_bytes)
-                : "";
+        const char *scratch = f->scratch_bytes > 0 ? arena_printf(e->a, ", %lld bytes of scratch",
+                                                                  (long long)f->scratch_bytes)
+                                                   : "";
         emit_line(e, " *   %-20s %s, line %d%s", emit_comment_text(e, f->name), planes[f->plane],
                   f->span.line, scratch);
     }

@@ -1,5 +1,5 @@
-/* IR -> C text: one readable file per program, ended by its pld_program table. Deterministic: the same
- * IR gives the same bytes. */
+/* IR -> C text: one readable file per program, ended by its pld_program table. Deterministic: the
+ * same IR gives the same bytes. */
 #ifndef CODEGEN_EMIT_H
 #define CODEGEN_EMIT_H
 

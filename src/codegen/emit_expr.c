@@ -1,14 +1,16 @@
 /* Scalar expressions and operands as C text.
  *
- * The text means in C what the expression means in the DSL, with as few casts as that allows. What needs care:
+ * The text means in C what the expression means in the DSL, with as few casts as that allows. What
+ * needs care:
  *
  *   - C computes int32_t * 4 in 32 bits. An INDEX expression therefore casts one operand when C
  *     would take both for int. Widening conversions are otherwise left to C.
- *   - Types narrower than int are cast back after each operation. Overflow wraps, because programs are
- *     compiled with -fwrapv.
- *   - // and % are calls of pld_floordiv and pld_floormod; shifts by unknown counts of pld_shl, pld_shr.
- *   - FP16 and BF16 scalars are floats that hold a rounded value; each operation rounds once. Elements of
- *     tiles are their bits, converted where they are read and written.
+ *   - Types narrower than int are cast back after each operation. Overflow wraps, because programs
+ *     are compiled with -fwrapv.
+ *   - // and % are calls of pld_floordiv and pld_floormod; shifts by unknown counts of pld_shl,
+ *     pld_shr.
+ *   - FP16 and BF16 scalars are floats that hold a rounded value; each operation rounds once.
+ *     Elements of tiles are their bits, converted where they are read and written.
  *
  * Parentheses follow C's precedence, plus those that compilers like to see around shifts, bit
  * operations and && inside ||. */
@@ -29,19 +31,19 @@ const char *c_scalar_type(pypto_dtype dtype)
 const char *c_element_type(pypto_dtype dtype)
 {
     switch (dtype) {
-    case PYPTO_BOOL: return "uint8_t";
+    case PYPTO_BOOL:
+    case PYPTO_UINT8: return "uint8_t";
     case PYPTO_INT8: return "int8_t";
     case PYPTO_INT16: return "int16_t";
     case PYPTO_INT32: return "int32_t";
-    case PYPTO_INT64: return "int64_t";
-    case PYPTO_UINT8: return "uint8_t";
-    case PYPTO_UINT16: return "uint16_t";
+    case PYPTO_INT64:
+    case PYPTO_INDEX: return "int64_t";
+    case PYPTO_UINT16:
+    case PYPTO_FP16:
+    case PYPTO_BF16: return "uint16_t";
     case PYPTO_UINT32: return "uint32_t";
     case PYPTO_UINT64: return "uint64_t";
-    case PYPTO_FP16: return "uint16_t";
-    case PYPTO_BF16: return "uint16_t";
     case PYPTO_FP32: return "float";
-    case PYPTO_INDEX: return "int64_t";
     case PYPTO_DTYPE_COUNT: break;
     }
     return "void";
@@ -96,8 +98,8 @@ const char *expr_parenthesised(emitter *e, c_expr c, int precedence)
 
 static c_expr cast(emitter *e, c_expr c, pypto_dtype to)
 {
-    const char *code = arena_printf(e->a, "(%s)%s", c_scalar_type(to),
-                                    expr_parenthesised(e, c, PRECEDENCE_UNARY));
+    const char *code =
+        arena_printf(e->a, "(%s)%s", c_scalar_type(to), expr_parenthesised(e, c, PRECEDENCE_UNARY));
     return (c_expr){code, PRECEDENCE_UNARY, class_of(to)};
 }
 
@@ -134,8 +136,9 @@ c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
         return c;
     if (to == PYPTO_BOOL) {
         const char *zero = ir_is_float(from) ? "0.0f" : "0";
-        return (c_expr){arena_printf(e->a, "%s != %s", expr_parenthesised(e, c, PRECEDENCE_LESS), zero),
-                        PRECEDENCE_EQUAL, C_INT};
+        return (c_expr){
+            arena_printf(e->a, "%s != %s", expr_parenthesised(e, c, PRECEDENCE_LESS), zero),
+            PRECEDENCE_EQUAL, C_INT};
     }
     if (!ir_is_float(to))
         return convert_to_int(e, c, from, to);
@@ -164,7 +167,8 @@ static c_expr constant_int(emitter *e, const ir_expr *expr)
         return primary("INT32_MIN", C_INT);
     long long size = value < 0 ? -value : value;
     bool small = size <= INT32_MAX;
-    const char *code = arena_printf(e->a, small ? "%s%lld" : "%sINT64_C(%lld)", value < 0 ? "-" : "", size);
+    const char *code =
+        arena_printf(e->a, small ? "%s%lld" : "%sINT64_C(%lld)", value < 0 ? "-" : "", size);
     c_class held = small ? C_INT : C_LONG;
     return value < 0 ? negative(code, held) : primary(code, held);
 }
@@ -219,7 +223,8 @@ static bool wants_simple_operands(ir_operator op)
     return op == IR_SHL || op == IR_SHR || op == IR_BITAND || op == IR_BITOR || op == IR_BITXOR;
 }
 
-/* The operand of a logical operator: comparisons may stand bare, the other logical operator may not. */
+/* The operand of a logical operator: comparisons may stand bare, the other logical operator may
+ * not. */
 static int logical_operand_precedence(const ir_expr *operand, ir_operator op, bool left)
 {
     if (operand->kind == IR_BINARY && operand->op == op && left)
@@ -271,8 +276,8 @@ static c_expr infix(emitter *e, const ir_expr *expr)
 /* A call of a helper that takes and returns int64_t. */
 static c_expr call_helper(emitter *e, const char *name, const ir_expr *expr)
 {
-    const char *code = arena_printf(e->a, "%s(%s, %s)", name, expr_int64(e, expr->a),
-                                    expr_int64(e, expr->b));
+    const char *code =
+        arena_printf(e->a, "%s(%s, %s)", name, expr_int64(e, expr->a), expr_int64(e, expr->b));
     c_expr result = primary(code, C_LONG);
     return class_of(expr->dtype) == C_LONG ? result : cast(e, result, expr->dtype);
 }
@@ -301,11 +306,16 @@ static c_expr float_special(emitter *e, const ir_expr *expr)
     if (expr->op == IR_FLOORDIV) {
         a = expr_text(e, expr->a, PRECEDENCE_PRODUCT);
         b = expr_text(e, expr->b, PRECEDENCE_UNARY);
-        return settle(e, primary(arena_printf(e->a, "__builtin_floorf(%s / %s)", a, b), C_FLOAT), expr->dtype);
+        return settle(e, primary(arena_printf(e->a, "__builtin_floorf(%s / %s)", a, b), C_FLOAT),
+                      expr->dtype);
     }
     if (expr->op == IR_MOD) /* x - y * floor(x / y), without its rounding errors */
-        return settle(e, primary(arena_printf(e->a, "__builtin_fmodf(__builtin_fmodf(%s, %s) + %s, %s)", a, b, b, b), C_FLOAT),
-                      expr->dtype);
+        return settle(
+            e,
+            primary(
+                arena_printf(e->a, "__builtin_fmodf(__builtin_fmodf(%s, %s) + %s, %s)", a, b, b, b),
+                C_FLOAT),
+            expr->dtype);
     return primary(arena_printf(e->a, "%s(%s, %s)", name, a, b), C_FLOAT);
 }
 
@@ -382,7 +392,9 @@ c_expr expr_as(emitter *e, const ir_expr *expr, pypto_dtype dtype)
 const char *expr_int64(emitter *e, const ir_expr *expr)
 {
     c_expr c = expr_c(e, expr);
-    return c.class == C_ULONG ? cast(e, c, PYPTO_INT64).text : c.text;
+    bool is_unsigned =
+        c.class == C_ULONG || (c.class == C_UINT && c.precedence < PRECEDENCE_PRIMARY);
+    return is_unsigned ? cast(e, c, PYPTO_INT64).text : c.text;
 }
 
 /* ---- operands ---- */
@@ -393,7 +405,8 @@ const char *handle_text(emitter *e, const ir_var *var)
                                                      : var->c_name;
 }
 
-static const char *list_text(emitter *e, const char *macro, const ir_expr *const *exprs, int32_t count)
+static const char *list_text(emitter *e, const char *macro, const ir_expr *const *exprs,
+                             int32_t count)
 {
     if (count == 0)
         return "NULL";
@@ -421,8 +434,8 @@ static const char *operand_text(emitter *e, const op_param *param, const ir_oper
         return ir_is_float(operand->expr->dtype) ? expr_c(e, operand->expr).text
                                                  : expr_int64(e, operand->expr);
     case IR_OPERAND_LIST:
-        return list_text(e, param->kind == OPERAND_OFFSETS ? "PLD_AT" : "PLD_EXTENTS", operand->exprs,
-                         operand->count);
+        return list_text(e, param->kind == OPERAND_OFFSETS ? "PLD_AT" : "PLD_EXTENTS",
+                         operand->exprs, operand->count);
     case IR_OPERAND_DTYPE: return c_dtype_name(operand->dtype);
     case IR_OPERAND_ENUM: return enum_text(e, param->enum_name, operand->number);
     }
@@ -453,12 +466,14 @@ static const char *device_set_text(emitter *e, const ir_device_set *set)
 
 /* ---- templates ---- */
 
-typedef struct template {
+typedef struct template
+{
     const op_def *op;
     const ir_operand *operands;
     const ir_var *target;
     bool element; /* names mean elements */
-} template;
+}
+template;
 
 static const char *element_text(emitter *e, const ir_operand *operand)
 {

@@ -9,14 +9,15 @@
  *
  *         ...
  *
- * Tiles are pointers off one base with constant distances, and NOT restrict. Tiles that are alive at different
- * times may share bytes, and then two restrict pointers to them in one function would be undefined
- * behaviour, whether or not anything overlaps at any moment. Compilers do not need the promise: they see the
- * distance between any two tiles, and vectorise loops over them without run-time overlap tests. (That
- * memory changes its type from tile to tile is why programs are compiled with -fno-strict-aliasing.)
+ * Tiles are pointers off one base with constant distances, and NOT restrict. Tiles that are alive
+ * at different times may share bytes, and then two restrict pointers to them in one function would
+ * be undefined behaviour, whether or not anything overlaps at any moment. Compilers do not need
+ * the promise: they see the distance between any two tiles, and vectorise loops over them without
+ * run-time overlap tests. (That memory changes its type from tile to tile is why programs are
+ * compiled with -fno-strict-aliasing.)
  *
- * A bound or step of a loop that the body could change, or that computes something, is evaluated once, into
- * a variable of the for statement. */
+ * A bound or step of a loop that the body could change, or that computes something, is evaluated
+ * once, into a variable of the for statement. */
 #include "codegen/emit_internal.h"
 
 #include <string.h>
@@ -122,31 +123,10 @@ void emit_dim(emitter *e, const ir_dim *dim, const char *tensor)
     if (dim->scale == 1)
         emit_line(e, "const int64_t %s = %s;", name, extent);
     else
-        emit_line(e, dim->offset != 0 ? "const int64_t %s = (%s) / %lld;" : "const int64_t %s = %s / %lld;",
+        emit_line(e,
+                  dim->offset != 0 ? "const int64_t %s = (%s) / %lld;"
+                                   : "const int64_t %s = %s / %lld;",
                   name, extent, (long long)dim->scale);
-}
-
-typedef struct var_search {
-    const ir_var *var;
-    bool found;
-} var_search;
-
-static void search_read(void *context, ir_var *var)
-{
-    var_search *search = context;
-    search->found |= var == search->var;
-}
-
-static void search_stmt(void *context, ir_stmt *s)
-{
-    ir_visit_uses(s, search_read, context);
-}
-
-bool reads_var(const ir_function *f, const ir_var *var)
-{
-    var_search search = {var, false};
-    ir_visit_stmts(&f->body, search_stmt, &search);
-    return search.found;
 }
 
 static const char *tensor_param_name(const emitter *e, const ir_var *param)
@@ -226,7 +206,7 @@ static const char *declarator(emitter *e, const ir_var *var, bool constant)
         return arena_printf(e->a, "const pld_tensor *%s%s", constant ? "const " : "", name);
     if (var->type.kind == IR_COMM)
         return arena_printf(e->a, "const pld_comm *%s%s", constant ? "const " : "", name);
-    const char *type = var->type.kind == IR_BUFFER  ? "pld_buffer"
+    const char *type = var->type.kind == IR_BUFFER   ? "pld_buffer"
                        : var->type.kind == IR_SCALAR ? c_scalar_type(var->type.dtype)
                                                      : "pld_tensor";
     return arena_printf(e->a, "%s%s %s", constant ? "const " : "", type, name);
@@ -305,9 +285,9 @@ static void emit_assign(emitter *e, const ir_stmt *s)
     } else if (target->type.kind != IR_TILE) {
         emit_value(e, s, alias_text(e, target, s->source));
     } else if (target->scratch_offset != s->source->scratch_offset) {
+        long long bytes = ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype);
         emit_place(e, &s->span);
-        emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name,
-                  (long long)(ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype)));
+        emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);
     }
 }
 
@@ -383,8 +363,8 @@ static const char *device_text(emitter *e, const ir_stmt *s)
     return arena_printf(e->a, "%s++ %% pld_world_size(host)", e->turn);
 }
 
-/* A call that about fits a line holds its arguments; a longer one has them in an array before it, because the call
- * itself must stay on one line. */
+/* A call that about fits a line holds its arguments; a longer one has them in an array before it,
+ * because the call itself must stay on one line. */
 static void emit_call(emitter *e, const ir_stmt *s)
 {
     const ir_function *callee = s->callee;
@@ -392,10 +372,10 @@ static void emit_call(emitter *e, const ir_stmt *s)
     for (int32_t i = 0; i < s->operand_count; i++)
         args[i] = argument_text(e, &s->operands[i], callee->params.items[i]);
 
-    const char *head =
-        e->f->plane == PLD_PLANE_HOST
-            ? arena_printf(e->a, "pld_dispatch(host, %s, &%s_function, ", device_text(e, s), callee->c_name)
-            : arena_printf(e->a, "pld_submit(core, &%s_function, ", callee->c_name);
+    const char *head = e->f->plane == PLD_PLANE_HOST
+                           ? arena_printf(e->a, "pld_dispatch(host, %s, &%s_function, ",
+                                          device_text(e, s), callee->c_name)
+                           : arena_printf(e->a, "pld_submit(core, &%s_function, ", callee->c_name);
     const char *list = s->operand_count == 0
                            ? "NULL"
                            : arena_printf(e->a, "PLD_ARGS(%s)", join(e, args, s->operand_count));
@@ -418,6 +398,11 @@ static void emit_call(emitter *e, const ir_stmt *s)
 
 /* ---- control flow ---- */
 
+typedef struct var_search {
+    const ir_var *var;
+    bool found;
+} var_search;
+
 static void find_assignment(void *context, ir_stmt *s)
 {
     var_search *search = context;
@@ -438,7 +423,8 @@ static bool stays_the_same(const ir_stmt *loop, const ir_expr *bound)
     return !search.found;
 }
 
-/* The declarations of the for statement besides the variable itself, and the text of bound or step. */
+/* The declarations of the for statement besides the variable itself, and the text of bound or step.
+ */
 static const char *held_text(emitter *e, const ir_stmt *s, const ir_expr *bound, const char *suffix,
                              text *held)
 {

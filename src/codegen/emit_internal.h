@@ -26,10 +26,11 @@ typedef struct var_info {
     storage storage;
     int32_t reads;
     int32_t definitions;
-    const ir_stmt *defined_by;     /* the statement whose assignment is also the declaration, or NULL */
-    const ir_stmt *declare_before; /* else: the statement in front of which it is declared, or NULL */
-    bool cleared;                  /* declared with a zero value: no path analysis says it is set */
-    const char *param_name;        /* a parameter of STORAGE_VALUE: what the C parameter is called */
+    const ir_stmt *defined_by; /* the statement whose assignment is also the declaration, or NULL */
+    const ir_stmt
+        *declare_before;    /* else: the statement in front of which it is declared, or NULL */
+    bool cleared;           /* declared with a zero value: no path analysis says it is set */
+    const char *param_name; /* a parameter of STORAGE_VALUE: what the C parameter is called */
 } var_info;
 
 typedef struct emitter {
@@ -62,8 +63,8 @@ void emit_blank(emitter *e);
 void emit_place(emitter *e, const pypto_span *span);
 /* The same for parts that belong to no script. */
 void emit_own_place(emitter *e);
-/* `head` items `tail`, items separated by ", ", on one line where it fits, else filled lines aligned
- * behind the head. */
+/* `head` items `tail`, items separated by ", ", on one line where it fits, else filled lines
+ * aligned behind the head. */
 void emit_list(emitter *e, const char *head, const char *const *items, int64_t count,
                const char *tail);
 /* Text that is safe inside a comment. */
@@ -112,8 +113,8 @@ const char *expr_parenthesised(emitter *e, c_expr c, int precedence);
 /* A text of C type `from`, converted. */
 c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to);
 
-/* "float", "int32_t": of a scalar variable and of a tile's element. 16-bit floats are held as rounded
- * floats in scalars, as bits in tiles. */
+/* "float", "int32_t": of a scalar variable and of a tile's element. 16-bit floats are held as
+ * rounded floats in scalars, as bits in tiles. */
 const char *c_scalar_type(pypto_dtype dtype);
 const char *c_element_type(pypto_dtype dtype);
 /* "PYPTO_FP32" */
@@ -123,7 +124,8 @@ const char *c_dtype_name(pypto_dtype dtype);
 const char *handle_text(emitter *e, const ir_var *var);
 /* An operation's C text with its operands filled in. `target` may be NULL. */
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
-/* The same for one element of an elementwise operation: converted to the element type of `target`. */
+/* The same for one element of an elementwise operation: converted to the element type of `target`.
+ */
 const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
                             const ir_var *target);
 
@@ -140,7 +142,6 @@ bool is_dropped(const emitter *e, const ir_stmt *s);
 void emit_function(emitter *e, const ir_function *f);
 /* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */
 void emit_dim(emitter *e, const ir_dim *dim, const char *tensor);
-bool reads_var(const ir_function *f, const ir_var *var);
 
 /* ---- emit_table.c ---- */
 

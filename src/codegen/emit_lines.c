@@ -1,9 +1,9 @@
 /* Writing lines of C: indentation, #line directives, lists that wrap.
  *
- * A #line directive makes the C compiler take the next line for a line of the user's script, and counts on
- * from there. The emitter tracks what the compiler counts (at_file, at_line) and writes a directive only
- * where that differs from the truth. Statements that note __LINE__ stay on one physical line: compilers do
- * not agree on the line of a macro call that spans several. */
+ * A #line directive makes the C compiler take the next line for a line of the user's script, and
+ * counts on from there. The emitter tracks what the compiler counts (at_file, at_line) and writes
+ * a directive only where that differs from the truth. Statements that note __LINE__ stay on one
+ * physical line: compilers do not agree on the line of a macro call that spans several. */
 #include "codegen/emit_internal.h"
 
 #include "codegen/emit.h"
@@ -103,7 +103,8 @@ const char *emit_comment_text(emitter *e, const char *string)
         unsigned char byte = (unsigned char)*p;
         if (byte < 0x20 || byte == 0x7f || byte == '\\') /* a backslash could join lines */
             text_printf(&safe, "%%%02x", byte);
-        else if ((byte == '/' && p > string && p[-1] == '*') || (byte == '*' && p > string && p[-1] == '/'))
+        else if ((byte == '/' && p > string && p[-1] == '*') ||
+                 (byte == '*' && p > string && p[-1] == '/'))
             text_printf(&safe, " %c", byte);
         else
             text_add_n(&safe, p, 1);

@@ -1,16 +1,17 @@
 /* What the runtime needs besides the functions: entries, parameter tables, the program table.
  *
- * The runtime calls every function through one signature, f(context, args). The entry unpacks the arguments,
- * converts scalars to the parameter's dtype, and makes true what the function's signature says and
- * no call site proves:
+ * The runtime calls every function through one signature, f(context, args). The entry unpacks the
+ * arguments, converts scalars to the parameter's dtype, and makes true what the function's
+ * signature says and no call site proves:
  *
- *   - a window may be passed to a parameter of another shape or rank (the same bytes, packed): where a
- *     call site does that, or might, the entry makes a view of the declared shape
+ *   - a window may be passed to a parameter of another shape or rank (the same bytes, packed):
+ *     where a call site does that, or might, the entry makes a view of the declared shape
  *   - an extent that is constant, or a dimension's name that occurs twice: compared, with an error
  *   - a composite dimension, NR * 4: the remainder must be 0
  *
  * A parameter table describes shapes by numbers and by names. A composite dimension, which has no
- * row in f->dims, goes by its text: equal texts must have equal extents, which is what the names are for. */
+ * row in f->dims, goes by its text: equal texts must have equal extents, which is what the names
+ * are for. */
 #include "codegen/emit_internal.h"
 
 #include "codegen/emit.h"
@@ -48,7 +49,8 @@ static const ir_dim *dim_of(const ir_function *f, const ir_var *var)
     return NULL;
 }
 
-/* Whether a call's argument is known to have the extent that the parameter declares for dimension d. */
+/* Whether a call's argument is known to have the extent that the parameter declares for dimension
+ * d. */
 static bool site_agrees(const ir_function *f, const ir_stmt *call, int64_t param, int32_t d)
 {
     const ir_var *argument = call->operands[param].var;
@@ -88,13 +90,12 @@ static bool defines_dim(const ir_function *f, int64_t param, int32_t d)
 typedef struct entry {
     emitter *e;
     const ir_function *f;
-    bool *viewed;  /* by parameter */
+    bool *viewed;   /* by parameter */
     bool *declared; /* by dims row: its variable is declared */
 } entry;
 
-static bool needs_view(emitter *e, const ir_function *f, const sites *found, int64_t param)
+static bool needs_view(const ir_function *f, const sites *found, int64_t param)
 {
-    (void)e;
     const ir_var *var = f->params.items[param];
     if (var->type.kind != IR_WINDOW)
         return false;
@@ -161,8 +162,8 @@ static void check_extent(entry *en, int64_t param, int32_t d)
     const ir_expr *declared = var->type.shape[d];
     ir_visit_expr(declared, declare_dims_of, en);
     const char *message =
-        arena_printf(e->a, "dimension %d of '%s' does not have the extent that '%s' declares: %s", d,
-                     var->name, en->f->name, printed(e, declared));
+        arena_printf(e->a, "dimension %d of '%s' does not have the extent that '%s' declares: %s",
+                     d, var->name, en->f->name, printed(e, declared));
     emit_failure(en,
                  arena_printf(e->a, "%s->shape[%d] != %s", tensor_argument(e, param), d,
                               expr_text(e, declared, PRECEDENCE_SHIFT)),
@@ -175,13 +176,15 @@ static void check_remainder(entry *en, const ir_dim *dim)
     if (dim->scale == 1 || dim->scale == -1)
         return;
     const ir_var *var = en->f->params.items[dim->param];
-    const char *extent = arena_printf(e->a, "%s->shape[%d]", tensor_argument(e, dim->param), dim->dim);
+    const char *extent =
+        arena_printf(e->a, "%s->shape[%d]", tensor_argument(e, dim->param), dim->dim);
     if (dim->offset != 0)
         extent = arena_printf(e->a, "(%s - %s)", extent,
                               expr_text(e, ir_int(e->a, dim->offset), PRECEDENCE_PRODUCT));
     const char *message = arena_printf(
-        e->a, "dimension %d of '%s' is declared as %s in '%s', which its extent does not divide into", dim->dim,
-        var->name, printed(e, var->type.shape[dim->dim]), en->f->name);
+        e->a,
+        "dimension %d of '%s' is declared as %s in '%s', which its extent does not divide into",
+        dim->dim, var->name, printed(e, var->type.shape[dim->dim]), en->f->name);
     emit_failure(en, arena_printf(e->a, "%s %% %lld != 0", extent, (long long)dim->scale),
                  doubled_percents(e, message));
 }
@@ -229,8 +232,9 @@ static void emit_views(entry *en)
 static const char *scalar_argument(emitter *e, int64_t param, pypto_dtype dtype)
 {
     bool real = ir_is_float(dtype);
-    c_expr value = {arena_printf(e->a, "args[%lld].%s", (long long)param, real ? "real" : "integer"),
-                    PRECEDENCE_PRIMARY, C_LONG};
+    c_expr value = {
+        arena_printf(e->a, "args[%lld].%s", (long long)param, real ? "real" : "integer"),
+        PRECEDENCE_PRIMARY, C_LONG};
     if (!real)
         return expr_convert(e, value, PYPTO_INT64, dtype).text;
     c_expr single = {arena_printf(e->a, "(float)%s", value.text), PRECEDENCE_UNARY, C_FLOAT};
@@ -244,7 +248,7 @@ static void emit_entry(emitter *e, const ir_function *f)
     entry en = {e, f, arena_array(e->a, bool, f->params.count + 1),
                 arena_array(e->a, bool, f->dims.count + 1)};
     for (int64_t i = 0; i < f->params.count && !host; i++)
-        en.viewed[i] = needs_view(e, f, &found, i);
+        en.viewed[i] = needs_view(f, &found, i);
 
     const char **items = arena_array(e->a, const char *, f->params.count + 1);
     items[0] = e->context;
@@ -314,8 +318,8 @@ static void emit_param(emitter *e, const ir_function *f, int64_t index, dim_name
                     (long long)extent_code(e, dims, param->type.shape[d]));
     int32_t world_dim = index < f->world_dims.count ? f->world_dims.items[index] : -1;
     emit_line(e, "{%s, %s, %s, %s, %d, {%s}, %d},", quoted(e, param->name), kind,
-              directions[param->direction], c_dtype_name(param->type.dtype), param->type.ndim, shape.bytes,
-              world_dim);
+              directions[param->direction], c_dtype_name(param->type.dtype), param->type.ndim,
+              shape.bytes, world_dim);
 }
 
 void emit_table(emitter *e, const ir_function *f)
@@ -373,13 +377,14 @@ void emit_program_table(emitter *e)
     const char **items = arena_array(e->a, const char *, p->functions.count + p->buffers.count + 1);
     for (int64_t i = 0; i < p->functions.count; i++)
         items[i] = arena_printf(e->a, "&%s_function", p->functions.items[i]->c_name);
-    emit_list(e, "static const pld_function *const program_functions[] = {", items, p->functions.count,
-              "};");
+    emit_list(e, "static const pld_function *const program_functions[] = {", items,
+              p->functions.count, "};");
     for (int64_t i = 0; i < p->buffers.count; i++)
         items[i] = arena_printf(e->a, "{%s, %d}", quoted(e, p->buffers.items[i].name),
                                 p->buffers.items[i].span.line);
     if (p->buffers.count > 0)
-        emit_list(e, "static const pld_buffer_info program_buffers[] = {", items, p->buffers.count, "};");
+        emit_list(e, "static const pld_buffer_info program_buffers[] = {", items, p->buffers.count,
+                  "};");
 
     emit_blank(e);
     emit_line(e, "PYPTO_API const pld_program pypto_program = {");

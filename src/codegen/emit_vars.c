@@ -1,19 +1,21 @@
-/* Where a function's variables live in the emitted C: which are emitted at all, as what, and where they are
- * declared.
+/* Where a function's variables live in the emitted C: which are emitted at all, as what, and where
+ * they are declared.
  *
- * Dropped. A script may assign what nobody reads; C compilers warn about that. An assignment without
- * effect (scalar, alias, copy of a tile) to a variable that nobody reads is dropped, which may make
- * the variables it read unread in turn. Operations with effects stay, without their target.
+ * Dropped. A script may assign what nobody reads; C compilers warn about that. An assignment
+ * without effect (scalar, alias, copy of a tile) to a variable that nobody reads is dropped, which
+ * may make the variables it read unread in turn. Operations with effects stay, without their
+ * target.
  *
- * Pointer or value. A handle that only ever names parameters is a pointer. One that names a view made here
- * (pld_index, pld_window_view) is a pld_tensor of its own, and so is every alias of such a one:
- * pointing at the other variable would see what that is rebound to later. A *parameter* that the script
- * rebinds to a view gets a copy of its own in the same way.
+ * Pointer or value. A handle that only ever names parameters is a pointer. One that names a view
+ * made here (pld_index, pld_window_view) is a pld_tensor of its own, and so is every alias of such
+ * a one: pointing at the other variable would see what that is rebound to later. A *parameter*
+ * that the script rebinds to a view gets a copy of its own in the same way.
  *
  * Declaration. In this order of liking, for the innermost block that holds all occurrences:
  *   1. at its assignment, if that is the block's first occurrence and stands directly in the block
  *   2. in front of the `if` that assigns it on all paths, if that is the block's first occurrence
- *   3. at the top level of the function, cleared: a loop may carry it from iteration to iteration */
+ *   3. at the top level of the function, cleared: a loop may carry it from iteration to iteration
+ */
 #include "codegen/emit_internal.h"
 
 /* ---- dropped statements ---- */
@@ -38,8 +40,8 @@ static void count_stmt(void *context, ir_stmt *s)
         e->vars[s->target->id].definitions++;
 }
 
-/* Operations that leave nothing behind but the handle they return, so that rebinding a name to itself
- * (`data = pl.store(t, o, data)`) assigns nothing. */
+/* Operations that leave nothing behind but the handle they return, so that rebinding a name to
+ * itself (`data = pl.store(t, o, data)`) assigns nothing. */
 static bool assigns_itself(const ir_stmt *s)
 {
     if (s->target == NULL)
@@ -107,7 +109,7 @@ static void class_vars(emitter *e)
 {
     for (int64_t i = 0; i < e->f->vars.count; i++) {
         const ir_var *var = e->f->vars.items[i];
-        e->vars[i].storage = is_tensor(var)               ? STORAGE_POINTER
+        e->vars[i].storage = is_tensor(var)              ? STORAGE_POINTER
                              : var->type.kind == IR_TILE ? STORAGE_TILE
                                                          : STORAGE_PLAIN;
     }
@@ -119,7 +121,8 @@ static void class_vars(emitter *e)
 
     for (int64_t i = 0; i < e->f->vars.count; i++) {
         const ir_var *var = e->f->vars.items[i];
-        if (var->kind == IR_VAR_LOCAL && e->vars[i].reads <= 0 && e->vars[i].storage != STORAGE_TILE)
+        if (var->kind == IR_VAR_LOCAL && e->vars[i].reads <= 0 &&
+            e->vars[i].storage != STORAGE_TILE)
             e->vars[i].storage = STORAGE_NONE;
         if (var->kind == IR_VAR_PARAM && e->vars[i].storage == STORAGE_VALUE)
             e->vars[i].param_name = emit_free_name(e, arena_printf(e->a, "%s_arg", var->c_name));
@@ -197,26 +200,13 @@ static void place_block(placing *p, const ir_block *block)
 /* What control flow meets first: a read, an assignment on every path, or neither for certain. */
 typedef enum touch { TOUCH_NONE, TOUCH_READ, TOUCH_SET } touch;
 
-typedef struct search {
-    const ir_var *var;
-    bool found;
-} search;
-
-static void match_read(void *context, ir_var *var)
-{
-    search *s = context;
-    s->found |= var == s->var;
-}
-
 static touch touch_block(const emitter *e, const ir_block *block, const ir_var *var);
 
 static touch touch_stmt(const emitter *e, const ir_stmt *s, const ir_var *var)
 {
     if (is_dropped(e, s))
         return TOUCH_NONE;
-    search reads = {var, false};
-    ir_visit_uses(s, match_read, &reads);
-    if (reads.found)
+    if (ir_reads(s, var))
         return TOUCH_READ;
     if (s->kind == IR_ASSIGN || s->kind == IR_DO)
         return s->target == var ? TOUCH_SET : TOUCH_NONE;

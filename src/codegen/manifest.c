@@ -1,7 +1,7 @@
 /* The manifest's text form, and whether what it says still holds.
  *
- * One line per thing, words separated by one blank; strings have blanks, '%' and unprintable bytes as %XX. A
- * hash of all that precedes ends the file.
+ * One line per thing, words separated by one blank; strings have blanks, '%' and unprintable bytes
+ * as %XX. A hash of all that precedes ends the file.
  *
  *     pypto-front 1
  *     variant 00112233445566778899aabbccddeeff sampled 2 3
@@ -10,9 +10,9 @@
  *     fact 0 SIZE int%20256
  *     end 00112233445566778899aabbccddeeff
  *
- * The parser is strict: a torn, edited or older file is no manifest, which costs one run of the front end.
- * Nothing in it is trusted further than that: facts are asked again, and object files are found by the
- * hash of what they were made from. */
+ * The parser is strict: a torn, edited or older file is no manifest, which costs one run of the
+ * front end. Nothing in it is trusted further than that: facts are asked again, and object files
+ * are found by the hash of what they were made from. */
 #include "codegen/manifest.h"
 
 #include <stdlib.h>
@@ -64,8 +64,9 @@ static void add_variant(text *out, const manifest_variant *v)
 {
     char hex[33];
     hash_hex(v->c_text, hex);
-    text_printf(out, "variant %s %s %lld %lld\n", hex, v->from_annotations ? "annotated" : "sampled",
-                (long long)v->pattern.count, (long long)v->facts.count);
+    text_printf(out, "variant %s %s %lld %lld\n", hex,
+                v->from_annotations ? "annotated" : "sampled", (long long)v->pattern.count,
+                (long long)v->facts.count);
     for (int64_t i = 0; i < v->pattern.count; i++)
         add_arg(out, &v->pattern.items[i]);
     for (int64_t i = 0; i < v->facts.count; i++) {
@@ -118,12 +119,14 @@ static bool read_int(reader *r, int64_t *value)
     char digits[24];
     size_t length = 0;
     const char *p = r->at;
-    while (p < r->end && length < sizeof digits - 1 && ((*p >= '0' && *p <= '9') || (*p == '-' && p == r->at)))
+    while (p < r->end && length < sizeof digits - 1 &&
+           ((*p >= '0' && *p <= '9') || (*p == '-' && p == r->at)))
         digits[length++] = *p++;
     digits[length] = '\0';
     char *rest = NULL;
     long long number = strtoll(digits, &rest, 10);
-    if (length == 0 || *rest != '\0' || (number == INT64_MAX && strcmp(digits, "9223372036854775807") != 0))
+    if (length == 0 || *rest != '\0' ||
+        (number == INT64_MAX && strcmp(digits, "9223372036854775807") != 0))
         return false;
     r->at = p;
     *value = number;
@@ -203,7 +206,8 @@ static bool read_tensor(reader *r, frontend_arg *arg)
 {
     int64_t ndim;
     arg->kind = FRONTEND_TENSOR;
-    if (!read_dtype(r, &arg->dtype) || !read_exactly(r, " ") || !read_count(r, PYPTO_MAX_DIMS, &ndim))
+    if (!read_dtype(r, &arg->dtype) || !read_exactly(r, " ") ||
+        !read_count(r, PYPTO_MAX_DIMS, &ndim))
         return false;
     arg->ndim = (int32_t)ndim;
     for (int64_t d = 0; d < ndim; d++)
@@ -243,8 +247,9 @@ static bool read_arg(reader *r, frontend_arg *arg)
 static bool read_fact(reader *r, frontend_fact *fact)
 {
     int64_t function;
-    if (!read_exactly(r, "fact ") || !read_count(r, INT32_MAX, &function) || !read_exactly(r, " ") ||
-        !read_word(r, &fact->name) || !read_exactly(r, " ") || !read_word(r, &fact->value))
+    if (!read_exactly(r, "fact ") || !read_count(r, INT32_MAX, &function) ||
+        !read_exactly(r, " ") || !read_word(r, &fact->name) || !read_exactly(r, " ") ||
+        !read_word(r, &fact->value))
         return false;
     fact->function = (int32_t)function;
     return read_exactly(r, "\n");
@@ -332,7 +337,8 @@ static bool same_variant(const manifest_variant *x, const manifest_variant *y)
     for (int64_t i = 0; i < x->facts.count; i++) {
         const frontend_fact *a = &x->facts.items[i];
         const frontend_fact *b = &y->facts.items[i];
-        if (a->function != b->function || strcmp(a->name, b->name) != 0 || strcmp(a->value, b->value) != 0)
+        if (a->function != b->function || strcmp(a->name, b->name) != 0 ||
+            strcmp(a->value, b->value) != 0)
             return false;
     }
     return true;
@@ -373,10 +379,12 @@ bool pattern_matches(const frontend_arg *pattern, int32_t pattern_count, const f
     return true;
 }
 
-bool facts_hold(arena *a, const frontend_embedder *embedder, const frontend_fact *facts, int64_t count)
+bool facts_hold(arena *a, const frontend_embedder *embedder, const frontend_fact *facts,
+                int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        name_value value = embedder->resolve(embedder->context, a, facts[i].function, facts[i].name);
+        name_value value =
+            embedder->resolve(embedder->context, a, facts[i].function, facts[i].name);
         if (strcmp(name_value_text(a, &value), facts[i].value) != 0)
             return false;
     }

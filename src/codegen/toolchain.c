@@ -1,7 +1,7 @@
 /* Finds and runs the C compiler.
  *
- * Which one: $PYPTO_CC, else $CC, else cc, gcc, clang, whichever is found first. Both variables may hold
- * arguments ("ccache gcc", "gcc-13 -m64").
+ * Which one: $PYPTO_CC, else $CC, else cc, gcc, clang, whichever is found first. Both variables
+ * may hold arguments ("ccache gcc", "gcc-13 -m64").
  *
  * Flags, and why each:
  *   -std=c17 -O3 -march=native    loops over tiles become vector code for this very machine
@@ -12,15 +12,15 @@
  *   -fPIC -fno-plt -shared        a shared object whose calls of libpypto go straight to it
  *   -Wl,-z,now                    all of them bound when it is loaded, not on a fiber's small stack
  *   -nostdlib                     it needs nothing but libpypto and libc, which are loaded already
- *   -g1                           debuggers and profilers see script lines; costs 2 ms
- *   -pipe                         the assembler runs beside the compiler; saves 3 ms
+ *   -g1                           debuggers and profilers see script lines; costs 1 or 2 ms
+ *   -pipe                         the assembler runs beside the compiler
  *   -w                            warnings about generated code help nobody
  *
  * Nothing is run to find out about a compiler: its path, size and modification time stand for its
  * version. The identity also covers flags, device headers (by content) and processor.
  *
- * Linking with the full path of libpypto.so.0 makes the object say DT_NEEDED libpypto.so.0, without a path; the
- * library that is loaded already satisfies it by that name. */
+ * Linking with the full path of libpypto.so.0 makes the object say DT_NEEDED libpypto.so.0,
+ * without a path; the library that is loaded already satisfies it by that name. */
 #include "codegen/toolchain.h"
 
 #include "base/diag.h"
@@ -80,8 +80,8 @@ static words split(arena *a, const char *string)
     return list;
 }
 
-/* The command named by a variable; its first word replaced by the full path. False when it names none
- * that exists. */
+/* The command named by a variable; its first word replaced by the full path. False when it names
+ * none that exists. */
 static bool command_of(arena *a, const char *string, words *command)
 {
     *command = split(a, string);
@@ -99,8 +99,8 @@ static pypto_status find_command(arena *a, words *command)
     if (chosen[0] != '\0') {
         if (command_of(a, chosen, command))
             return STATUS_OK;
-        return diag_status(DIAG_NO_COMPILER, install_hint, "there is no C compiler '%s', which PYPTO_CC names",
-                           chosen);
+        return diag_status(DIAG_NO_COMPILER, install_hint,
+                           "there is no C compiler '%s', which PYPTO_CC names", chosen);
     }
     const char *usual = getenv("CC");
     if (usual != NULL && command_of(a, usual, command))
@@ -108,9 +108,10 @@ static pypto_status find_command(arena *a, words *command)
     for (size_t i = 0; i < COUNT(names); i++)
         if (command_of(a, names[i], command))
             return STATUS_OK;
-    return diag_status(DIAG_NO_COMPILER, install_hint,
-                       "no C compiler was found: programs are compiled to C, and neither cc nor gcc nor "
-                       "clang is in PATH");
+    return diag_status(
+        DIAG_NO_COMPILER, install_hint,
+        "no C compiler was found: programs are compiled to C, and neither cc nor gcc nor "
+        "clang is in PATH");
 }
 
 /* ---- headers and library ---- */
@@ -164,7 +165,8 @@ static pypto_status hash_headers(arena *a, hasher *h, const char *directory)
         const char *content = os_read_file(a, path, &bytes);
         if (content == NULL)
             return diag_status(DIAG_NO_COMPILER, "install pypto again, or set PYPTO_INCLUDE_DIR",
-                               "the header %s, which compiled programs include, cannot be read", path);
+                               "the header %s, which compiled programs include, cannot be read",
+                               path);
         hasher_bytes(h, content, bytes);
     }
     return STATUS_OK;
@@ -173,16 +175,17 @@ static pypto_status hash_headers(arena *a, hasher *h, const char *directory)
 pypto_status toolchain_find(arena *a, toolchain *t)
 {
     *t = (toolchain){0};
-    words command;
+    words command = {0};
     pypto_status status = find_command(a, &command);
-    if (!status_ok(status))
+    if (!status_ok(status) || command.count == 0)
         return status;
     t->compiler = command.items[0];
     const char *headers = find_headers(a);
     if (headers == NULL)
-        return diag_status(DIAG_NO_COMPILER, "install pypto again, or set PYPTO_INCLUDE_DIR",
-                           "the headers that compiled programs include, pypto/pld.h and others, cannot be "
-                           "found");
+        return diag_status(
+            DIAG_NO_COMPILER, "install pypto again, or set PYPTO_INCLUDE_DIR",
+            "the headers that compiled programs include, pypto/pld.h and others, cannot be "
+            "found");
     t->library = find_library(a);
     for (size_t i = 0; i < COUNT(compile_flags); i++)
         vec_push(a, &command, compile_flags[i]);
@@ -223,8 +226,8 @@ static const char *first_lines(arena *a, const char *output)
                                         : output;
 }
 
-pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path, const char *object_path,
-                           const char *kept)
+pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
+                           const char *object_path, const char *kept)
 {
     VEC(const char *) argv = {0};
     for (int64_t i = 0; t->command[i] != NULL; i++)

@@ -9,21 +9,24 @@
 
 /* Everything on the arena. */
 typedef struct toolchain {
-    const char *const *command; /* compiler and its flags, NULL-terminated: file names are added behind */
-    const char *compiler;       /* full path */
-    const char *library;        /* libpypto.so of this process, to link with; NULL: it is linked statically */
-    hash_key identity;          /* differs whenever the object code of one C text may differ */
+    const char *const
+        *command;         /* compiler and its flags, NULL-terminated: file names are added behind */
+    const char *compiler; /* full path */
+    const char
+        *library; /* libpypto.so of this process, to link with; NULL: it is linked statically */
+    hash_key identity; /* differs whenever the object code of one C text may differ */
 } toolchain;
 
 /* Finds the compiler and the device headers. Cheap: nothing is run. */
 PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t);
 
-/* Compiles and links one C file to a shared object. On failure the error quotes the compiler and names
- * `kept`, where the C file will be found. */
+/* Compiles and links one C file to a shared object. On failure the error quotes the compiler and
+ * names `kept`, where the C file will be found. */
 PYPTO_NODISCARD pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
                                            const char *object_path, const char *kept);
 
-/* The features of this machine's processor, as far as they decide what -march=native means (cpu.c). */
+/* The features of this machine's processor, as far as they decide what -march=native means (cpu.c).
+ */
 void cpu_features(arena *a, hasher *h);
 
 #endif

@@ -81,7 +81,8 @@ bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
 
 static dsl_value dim_value(lowering *fl, const syntax_expr *e);
 
-static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *name, pypto_span span)
+static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *name,
+                                pypto_span span)
 {
     if (v->kind == NAME_INT)
         return literal_int(fl->a, v->integer, span);
@@ -120,7 +121,8 @@ static dsl_value dim_value(lowering *fl, const syntax_expr *e)
     switch (e->kind) {
     case SYNTAX_INT:
         if (e->overflow)
-            return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL, "the number does not fit 64 bits");
+            return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
+                          "the number does not fit 64 bits");
         return literal_int(fl->a, e->integer, e->span);
     case SYNTAX_NAME:
         return dim_of_meaning(fl, resolve_name(fl->fe, fl->function, e->text), e->text, e->span);
@@ -137,9 +139,10 @@ static dsl_value dim_value(lowering *fl, const syntax_expr *e)
         return x.kind == VALUE_POISON ? x : scalar_unary(fl, e->text, x, e->span);
     }
     default:
-        return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
-                      "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
-                      "Cannot resolve expression in a shape");
+        return report(
+            fl->fe, DIAG_BAD_ANNOTATION, e->span,
+            "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
+            "Cannot resolve expression in a shape");
     }
 }
 
@@ -159,7 +162,8 @@ static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
         report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL,
                "dimension %d of a Tile must be a constant", type->ndim);
     else if (type->ndim == PYPTO_MAX_DIMS)
-        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "more than %d dimensions", PYPTO_MAX_DIMS);
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "more than %d dimensions",
+               PYPTO_MAX_DIMS);
     else {
         type->shape[type->ndim++] = ir_convert(fl->a, v->expr, PYPTO_INDEX, v->span);
         return true;
@@ -314,8 +318,9 @@ static dsl_annotation read_subscript(lowering *fl, const char *path, const synta
         result.type.kind = IR_SCALAR;
         return read_dtype(fl, e->items.items[0], &result.type.dtype) ? result : failed();
     }
-    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
-                            "pl.Scalar[dtype]",
+    return bad(fl, e->span,
+               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+               "pl.Scalar[dtype]",
                arena_printf(fl->a, "'%s[...]' is not a type of the DSL", path));
 }
 
@@ -339,8 +344,9 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
     if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
         return bad(fl, e->span, NULL,
                    arena_printf(fl->a, "Incomplete type annotation '%s': it needs [...]", path));
-    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
-                            "pl.Scalar[dtype]",
+    return bad(fl, e->span,
+               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+               "pl.Scalar[dtype]",
                arena_printf(fl->a, "'%s' is not a type of the DSL", path));
 }
 
@@ -363,7 +369,8 @@ dsl_annotation read_annotation(lowering *fl, const syntax_expr *e)
                "Undefined variable '%s'", head->text);
         return failed();
     }
-    return bad(fl, e->span, "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
-                            "pl.Scalar[dtype]",
+    return bad(fl, e->span,
+               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+               "pl.Scalar[dtype]",
                "the annotation is not a type of the DSL");
 }

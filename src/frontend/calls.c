@@ -25,6 +25,20 @@ typedef struct call_site {
 
 /* ---- may it be called here? ---- */
 
+/* A function that is being lowered is one of those that called the present one. */
+static bool check_recursion(lowering *fl, const call_site *site, int32_t function)
+{
+    for (int64_t i = 0; i < fl->fe->instances.count; i++) {
+        const instance *caller = fl->fe->instances.items[i];
+        if (caller->function != function || caller->state != INSTANCE_RUNNING)
+            continue;
+        report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
+               "'%s' calls itself, directly or through others", site->name);
+        return false;
+    }
+    return true;
+}
+
 static bool check_planes(lowering *fl, const call_site *site)
 {
     pld_plane from = fl->ir->plane;
@@ -34,14 +48,15 @@ static bool check_planes(lowering *fl, const call_site *site)
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE))
         return true;
     if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE)
-        report(fl->fe, DIAG_HOST_DISPATCHES_KERNEL, span,
-               arena_printf(fl->a,
-                            "write a @pl.jit wrapper with the same parameters whose body is "
-                            "`return %s(...)`, and dispatch the wrapper with device=",
-                            site->name),
-               "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
-               "only",
-               site->name);
+        report(
+            fl->fe, DIAG_HOST_DISPATCHES_KERNEL, span,
+            arena_printf(fl->a,
+                         "write a @pl.jit wrapper with the same parameters whose body is "
+                         "`return %s(...)`, and dispatch the wrapper with device=",
+                         site->name),
+            "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
+            "only",
+            site->name);
     else if (to == PLD_PLANE_HOST)
         report(fl->fe, DIAG_BAD_CALL, span, "a host function is called from Python only",
                "host function '%s' cannot be called from a DSL function", site->name);
@@ -177,9 +192,9 @@ static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_typ
         return NULL;
     const ir_stmt *s = find_definition(&fl->ir->body, argument);
     if (s != NULL && s->op_def->id == OP_SLICE)
-        return arena_printf(fl->a,
-                            "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
-                            s->operands[0].var->name, expr_text(fl->a, s->operands[2].exprs[0]));
+        return arena_printf(
+            fl->a, "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
+            s->operands[0].var->name, expr_text(fl->a, s->operands[2].exprs[0]));
     return s == NULL ? arena_printf(fl->a, "pass one rank's part: %s[r]", argument->name) : NULL;
 }
 
@@ -200,7 +215,8 @@ static bool check_kind(lowering *fl, const call_site *site, const ir_var *param,
         return true;
     const char *hint = NULL;
     if (have == IR_TENSOR)
-        hint = "a plain tensor has no peers: make a window with pld.alloc_window_buffer and pld.window";
+        hint =
+            "a plain tensor has no peers: make a window with pld.alloc_window_buffer and pld.window";
     if (have == IR_BUFFER)
         hint = "pass a view of the buffer: pld.window(buffer, shape, dtype=...)";
     report(fl->fe, DIAG_BAD_CALL, v->span, hint, "argument '%s' of '%s' must be a %s, not %s",
@@ -266,8 +282,9 @@ static bool check_argument(lowering *fl, const call_site *site, const instance *
     if (param->type.kind != IR_SCALAR)
         return check_memory(fl, site, callee, index, match);
     if (v->kind != VALUE_SCALAR) {
-        report(fl->fe, DIAG_BAD_CALL, v->span, NULL, "argument '%s' of '%s' must be a scalar, not %s",
-               param->name, site->name, describe(fl->a, v));
+        report(fl->fe, DIAG_BAD_CALL, v->span, NULL,
+               "argument '%s' of '%s' must be a scalar, not %s", param->name, site->name,
+               describe(fl->a, v));
         return false;
     }
     const char *what = arena_printf(fl->a, "argument '%s' of '%s'", param->name, site->name);
@@ -294,13 +311,7 @@ static instance *specialise_callee(lowering *fl, const call_site *site, int32_t 
         if (value_type(&site->values[i], &given[i].type))
             given[i].kind = GIVEN_TYPE;
     }
-    instance *callee = specialise(fl->fe, function, given, site->count);
-    if (callee != NULL && callee->state == INSTANCE_RUNNING) {
-        report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
-               "'%s' calls itself, directly or through others", site->name);
-        return NULL;
-    }
-    return callee;
+    return specialise(fl->fe, function, given, site->count);
 }
 
 static dsl_value call_value(lowering *fl, const call_site *site, const instance *callee)
@@ -330,7 +341,8 @@ static void eval_arguments(lowering *fl, call_site *site)
         site->ok = site->ok && site->values[i].kind != VALUE_POISON;
     }
     eval_device(fl, site);
-    bool no_device = site->device_keyword == NULL || site->device_keyword->value->kind == SYNTAX_NONE;
+    bool no_device =
+        site->device_keyword == NULL || site->device_keyword->value->kind == SYNTAX_NONE;
     if (fl->ir->plane == PLD_PLANE_HOST && no_device && passes_window(site)) {
         report(fl->fe, DIAG_BAD_DEVICE, site->syntax->span,
                "write device=r, with r of `for r in pl.range(pld.world_size()):`",
@@ -348,7 +360,8 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     site.count = (int32_t)site.callee->syntax->params.count;
     site.given = arena_array(fl->a, const syntax_expr *, site.count);
     site.values = arena_array(fl->a, dsl_value, site.count);
-    if (!check_planes(fl, &site) || !bind_arguments(fl, &site))
+    if (!check_recursion(fl, &site, function) || !check_planes(fl, &site) ||
+        !bind_arguments(fl, &site))
         return poison();
     eval_arguments(fl, &site);
     const instance *callee = specialise_callee(fl, &site, function);

@@ -118,8 +118,19 @@ static bool find_definition_of(lowering *fl, ir_var *var, bool plain, ir_dim *fo
     return false;
 }
 
+/* Whether a parameter's annotation failed: it might have defined any symbol. */
+static bool incomplete(const lowering *fl)
+{
+    for (int64_t i = 0; i < fl->ir->params.count; i++) {
+        if (fl->ir->params.items[i]->type.kind == IR_NONE)
+            return true;
+    }
+    return false;
+}
+
 void bind_symbols(lowering *fl)
 {
+    bool silent = incomplete(fl);
     for (int64_t i = 0; i < fl->symbols.count; i++) {
         dim_symbol *s = &fl->symbols.items[i];
         if (s->bound)
@@ -131,6 +142,8 @@ void bind_symbols(lowering *fl)
             vec_push(fl->a, &fl->ir->dims, found);
             continue;
         }
+        if (silent)
+            continue;
         report(fl->fe, DIAG_UNBOUND_DIM, s->span,
                "give one parameter the plain dimension, or pass the number as a scalar",
                "Cannot recover dynamic dimension '%s': no parameter has it alone in a dimension",
@@ -219,11 +232,10 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
         if (written && declared->kind == IR_WINDOW)
             continue;
         if (known && have_known != want_known)
-            return arena_printf(a, "dimension %d is %lld, but %s%s", d, (long long)have_known,
-                                written ? "" : arena_printf(a, "%s makes it ",
-                                                            expr_text(a, declared->shape[d])),
-                                arena_printf(a, written ? "%lld is declared" : "%lld",
-                                             (long long)want_known));
+            return arena_printf(
+                a, "dimension %d is %lld, but %s%s", d, (long long)have_known,
+                written ? "" : arena_printf(a, "%s makes it ", expr_text(a, declared->shape[d])),
+                arena_printf(a, written ? "%lld is declared" : "%lld", (long long)want_known));
         if (!known && written)
             return arena_printf(a, "dimension %d is %s, which varies, but %lld is declared", d,
                                 expr_text(a, have), (long long)want_known);

@@ -77,7 +77,8 @@ static dsl_value eval_dtype_method(lowering *fl, const dsl_value *base, const sy
     return literal_int(fl->a, bytes ? pypto_dtype_bytes(base->dtype) : bits, e->span);
 }
 
-static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_expr *e, int64_t target)
+static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_expr *e,
+                                int64_t target)
 {
     const op_def *op = op_find(path);
     if (op != NULL)
@@ -159,7 +160,8 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
     if (memory)
         return lower_subscript(fl, base, e, target);
     return report(fl->fe, DIAG_BAD_INDEX, e->span, NULL,
-                  "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));
+                  "Subscript requires Tuple, Tensor, Tile, or Array, not %s",
+                  describe(fl->a, &base));
 }
 
 static dsl_value eval_items(lowering *fl, const syntax_expr *e)
@@ -168,8 +170,8 @@ static dsl_value eval_items(lowering *fl, const syntax_expr *e)
     bool ok = true;
     for (int64_t i = 0; i < e->items.count; i++) {
         const syntax_expr *item = e->items.items[i];
-        items[i] = item->kind == SYNTAX_STARRED ? unsupported(fl, item, NULL, "Starred")
-                                                : eval(fl, item);
+        items[i] =
+            item->kind == SYNTAX_STARRED ? unsupported(fl, item, NULL, "Starred") : eval(fl, item);
         ok = ok && items[i].kind != VALUE_POISON;
     }
     if (!ok)
@@ -230,7 +232,8 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
     case SYNTAX_NAME: return eval_name(fl, e);
     case SYNTAX_INT:
         if (e->overflow)
-            return report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL, "the number does not fit 64 bits");
+            return report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL,
+                          "the number does not fit 64 bits");
         return literal_int(fl->a, e->integer, e->span);
     case SYNTAX_FLOAT: return literal_float(fl->a, e->real, e->span);
     case SYNTAX_BOOL: return literal_bool(fl->a, e->integer != 0, e->span);

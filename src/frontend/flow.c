@@ -204,7 +204,7 @@ static bool check_iterator(lowering *fl, const syntax_expr *e)
     if (op != NULL && op->id == OP_RANGE)
         return true;
     report(fl->fe, DIAG_BAD_LOOP, e->a->span, hint, "a for loop must use pl.range(), not %s",
-           callee.kind == VALUE_PATH ? callee.text
+           callee.kind == VALUE_PATH   ? callee.text
            : e->a->kind == SYNTAX_NAME ? e->a->text
                                        : describe(fl->a, &callee));
     return false;
@@ -293,7 +293,8 @@ static loop_range lower_range(lowering *fl, const syntax_expr *e)
         report(fl->fe, DIAG_BAD_LOOP, given[2]->span, NULL, "the step of pl.range cannot be zero");
         range.ok = false;
     }
-    range.over_world = range.ok && from_zero && constant && step == 1 && is_world_size(fl, range.stop);
+    range.over_world =
+        range.ok && from_zero && constant && step == 1 && is_world_size(fl, range.stop);
     range.surely_runs = range.over_world || surely_runs(&range);
     return range;
 }
@@ -320,8 +321,8 @@ static void find_assigned(void *context, ir_var *var)
     name_search *search = context;
     for (int64_t i = 0; i < search->names->count; i++) {
         const char *name = search->fl->names.names[search->names->items[i]];
-        search->found = search->found ||
-                        (var->kind == IR_VAR_LOCAL && strcmp(var->name, name) == 0);
+        search->found =
+            search->found || (var->kind == IR_VAR_LOCAL && strcmp(var->name, name) == 0);
     }
 }
 
@@ -408,11 +409,12 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t name)
         return b;
     }
     if (bound_twice && entry->read) {
-        report(fl->fe, DIAG_RETYPED_NAME, end->span,
-               "use another name, or convert the value with pl.cast",
-               "Cannot reassign '%s' with a different type: the next turn of the loop reads it with "
-               "the type of line %d",
-               fl->names.names[name], entry->span.line);
+        report(
+            fl->fe, DIAG_RETYPED_NAME, end->span,
+            "use another name, or convert the value with pl.cast",
+            "Cannot reassign '%s' with a different type: the next turn of the loop reads it with "
+            "the type of line %d",
+            fl->names.names[name], entry->span.line);
         return state_binding(fl, BINDING_POISONED, end->span);
     }
     return l->range.surely_runs ? copy_binding(fl, end) : conflict(fl, entry, end);
@@ -442,8 +444,7 @@ static void finish_loop(lowering *fl, const loop *l, const binding *previous)
     for (int64_t i = 0; i < l->assigned.count; i++) {
         int64_t name = l->assigned.items[i];
         if (name != l->target)
-            fl->names.bindings[name] =
-                ended ? l->before[name]->origin : after_loop(fl, l, name);
+            fl->names.bindings[name] = ended ? l->before[name]->origin : after_loop(fl, l, name);
     }
     fl->names.bindings[l->target] = target;
 }

@@ -2,8 +2,8 @@
  *
  * specialise() lowers one function for one typing of its arguments. It is called for the entry, and by
  * calls.c for every callee when it is first met, so functions are finished in the order "callees before
- * callers", which is the order that the program wants. An instance that is still RUNNING when it is met
- * again is a recursion.
+ * callers", which is the order that the program wants. A call of a function with a RUNNING instance is a
+ * recursion.
  *
  * Only parameters annotated without a shape (a bare pl.Tensor) make two typings of one function differ:
  * all others have the type that is written, whoever calls.
@@ -24,13 +24,14 @@ void reported(frontend *fe)
         last = last->next;
     if (last == NULL || last->source != NULL || last->span.line == 0 || last->span.file == NULL)
         return;
-    const char *line = fe->embedder->line_text(fe->embedder->context, fe->a, last->span.file,
-                                               last->span.line);
+    const char *line =
+        fe->embedder->line_text(fe->embedder->context, fe->a, last->span.file, last->span.line);
     if (line != NULL)
         diag_source(&fe->errors, line);
 }
 
-dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint, const char *format, ...)
+dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint,
+                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -168,8 +169,8 @@ instance *specialise(frontend *fe, int32_t function, const given_param *given, i
     instance *self = arena_new(fe->a, instance);
     self->key = key;
     self->function = function;
-    self->ir = ir_function_create(fe->program, source->syntax->name, source->plane,
-                                  source->syntax->span);
+    self->ir =
+        ir_function_create(fe->program, source->syntax->name, source->plane, source->syntax->span);
     vec_push(fe->a, &fe->instances, self);
     lower_function(fe, self, source, given, count);
     vec_push(fe->a, &fe->finished, self->ir);

@@ -81,16 +81,18 @@ typedef struct binding {
     pypto_span other_span; /* CONFLICT: of the other one */
     int32_t depth;         /* nesting of the block that holds the definition */
     bool read;
-    struct binding *origin; /* in a loop body: the binding from before the loop that this stands for */
-    bool cell;              /* v.var belongs to this name alone: assigning a handle sets it at run time */
-    ir_stmt *loop;          /* LOOP_END: the FOR statement and the block it stands in */
+    struct binding
+        *origin;   /* in a loop body: the binding from before the loop that this stands for */
+    bool cell;     /* v.var belongs to this name alone: assigning a handle sets it at run time */
+    ir_stmt *loop; /* LOOP_END: the FOR statement and the block it stands in */
     ir_block *block;
 } binding;
 
 typedef struct name_scope {
     const char **names;
     binding **bindings;
-    int32_t *assignments; /* statements of the function that bind the name; a parameter counts as one */
+    int32_t
+        *assignments; /* statements of the function that bind the name; a parameter counts as one */
     int64_t count;
     int64_t capacity;
 } name_scope;
@@ -148,7 +150,7 @@ struct lowering {
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
     bool result_poisoned;
-    bool in_signature; /* annotations may introduce symbols */
+    bool in_signature;         /* annotations may introduce symbols */
     VEC(ir_var *) world_loops; /* loop variables that run over all devices */
     VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
 };
@@ -156,8 +158,8 @@ struct lowering {
 /* ---- lower.c ---- */
 
 /* Adds a diagnostic with the text of its source line; always VALUE_POISON. */
-dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* For diagnostics that somebody else has just added: counts it and gives it its source line. */
 void reported(frontend *fe);
 /* The function's source; NULL after an error has been reported (once). */

@@ -28,26 +28,28 @@ static bool check_plane(lowering *fl, const op_def *op, const char *written, pyp
 {
     if (op_allowed(op, fl->ir->plane))
         return true;
-    const char *hint = op->id == OP_WORLD_SIZE
-                           ? "a kernel asks pld.nranks(pld.get_comm_ctx(window)); a wrapper takes the "
-                             "number as a pl.Scalar parameter"
-                       : op->id == OP_ALLOC_WINDOW
-                           ? "allocate in the host function and pass a pld.window of the buffer"
-                           : "do it in the host function and pass the result";
+    const char *hint =
+        op->id == OP_WORLD_SIZE
+            ? "a kernel asks pld.nranks(pld.get_comm_ctx(window)); a wrapper takes the "
+              "number as a pl.Scalar parameter"
+        : op->id == OP_ALLOC_WINDOW
+            ? "allocate in the host function and pass a pld.window of the buffer"
+            : "do it in the host function and pass the result";
     if (op->on_host && !op->on_chip && !op->in_core)
         report(fl->fe, DIAG_WRONG_PLANE, span, hint,
                "'%s' can only be called in HOST orchestration context, but '%s' is %s", written,
                fl->syntax->name, plane_text(fl->ir->plane));
     else if (fl->ir->plane == PLD_PLANE_HOST)
-        report(fl->fe, DIAG_WRONG_PLANE, span,
-               "Move this operation into a lower-level function: an in-core function (@pl.jit.incore) "
-               "that a @pl.jit wrapper calls",
-               "'%s' cannot be used in %s", written, plane_text(fl->ir->plane));
+        report(
+            fl->fe, DIAG_WRONG_PLANE, span,
+            "Move this operation into a lower-level function: an in-core function (@pl.jit.incore) "
+            "that a @pl.jit wrapper calls",
+            "'%s' cannot be used in %s", written, plane_text(fl->ir->plane));
     else
         report(fl->fe, DIAG_WRONG_PLANE, span,
                "move it into an in-core function (@pl.jit.incore) and call that",
-               "Misplaced tensor op '%s': it should be inside InCore block, but '%s' is %s", written,
-               fl->syntax->name, plane_text(fl->ir->plane));
+               "Misplaced tensor op '%s': it should be inside InCore block, but '%s' is %s",
+               written, fl->syntax->name, plane_text(fl->ir->plane));
     return false;
 }
 
@@ -71,8 +73,8 @@ static const char *signature_hint(arena *a, const op_def *op)
 
 static bool bad_arguments(lowering *fl, const op_def *op, pypto_span span, const char *message)
 {
-    report(fl->fe, DIAG_BAD_ARGUMENTS, span, signature_hint(fl->a, op), "%s() %s",
-           op->spellings[0], message);
+    report(fl->fe, DIAG_BAD_ARGUMENTS, span, signature_hint(fl->a, op), "%s() %s", op->spellings[0],
+           message);
     return false;
 }
 
@@ -91,8 +93,9 @@ static bool bind_positional(lowering *fl, const op_def *op, const syntax_expr *c
             return bad_arguments(fl, op, call->items.items[i]->span, "does not accept *args");
     }
     if (count > allowed) {
-        const char *range = needed == allowed ? arena_printf(fl->a, "%d", allowed)
-                                              : arena_printf(fl->a, "from %d to %d", needed, allowed);
+        const char *range = needed == allowed
+                                ? arena_printf(fl->a, "%d", allowed)
+                                : arena_printf(fl->a, "from %d to %d", needed, allowed);
         return bad_arguments(fl, op, call->span,
                              arena_printf(fl->a, "takes %s positional argument%s but %lld %s given",
                                           range, allowed == 1 ? "" : "s", (long long)count,
@@ -116,9 +119,9 @@ static bool bind_keyword(lowering *fl, const op_def *op, const syntax_keyword *k
     }
     int32_t index = op_param_index(op, keyword->name);
     if (index < 0)
-        return bad_arguments(fl, op, keyword->span,
-                             arena_printf(fl->a, "got an unexpected keyword argument '%s'",
-                                          keyword->name));
+        return bad_arguments(
+            fl, op, keyword->span,
+            arena_printf(fl->a, "got an unexpected keyword argument '%s'", keyword->name));
     if (given[index] != NULL)
         return bad_arguments(
             fl, op, keyword->span,
@@ -206,9 +209,8 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     case VALUE_ENUM:
         operand->kind = IR_OPERAND_ENUM;
         /* A member of another enumeration has no number that op_check() would accept. */
-        operand->number = param->kind == OPERAND_ENUM && strcmp(v->text, param->enum_name) == 0
-                              ? v->integer
-                              : -1;
+        operand->number =
+            param->kind == OPERAND_ENUM && strcmp(v->text, param->enum_name) == 0 ? v->integer : -1;
         return true;
     case VALUE_POISON: return false;
     case VALUE_STRING:
@@ -329,7 +331,8 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
 static bool check_allocation(lowering *fl, pypto_span span, int64_t target)
 {
     if (target < 0) {
-        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, span, "write name = pld.alloc_window_buffer(...)",
+        report(fl->fe, DIAG_BAD_WINDOW_ALLOCATION, span,
+               "write name = pld.alloc_window_buffer(...)",
                "pld.alloc_window_buffer must appear as the RHS of a simple assignment");
         return false;
     }
@@ -457,10 +460,8 @@ dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, in
         return poison();
     ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
     operands[0] = (ir_operand){.kind = IR_OPERAND_VAR, .var = base.var, .span = base.span};
-    operands[1] = (ir_operand){.kind = IR_OPERAND_LIST,
-                               .exprs = exprs,
-                               .count = (int32_t)e->items.count,
-                               .span = e->span};
+    operands[1] = (ir_operand){
+        .kind = IR_OPERAND_LIST, .exprs = exprs, .count = (int32_t)e->items.count, .span = e->span};
     op_call call = {fl->fe->program, fl->ir, op, operands, e->span, &fl->fe->errors};
     dsl_value result = finish(fl, &call, target, &base);
     if (result.kind != VALUE_POISON)

@@ -74,10 +74,10 @@ static bool need_scalar(lowering *fl, const char *op, const dsl_value *v)
     return false;
 }
 
+/* One message even if both are wrong: they are for the same reason. */
 static bool need_scalars(lowering *fl, const char *op, const dsl_value *x, const dsl_value *y)
 {
-    bool first = need_scalar(fl, op, x);
-    return need_scalar(fl, op, y) && first;
+    return need_scalar(fl, op, x) && need_scalar(fl, op, y);
 }
 
 static bool need_number(lowering *fl, const char *op, const dsl_value *v)
@@ -88,8 +88,8 @@ static bool need_number(lowering *fl, const char *op, const dsl_value *v)
     return false;
 }
 
-static dsl_value category_error(lowering *fl, const char *op, const dsl_value *x, const dsl_value *y,
-                                pypto_span span)
+static dsl_value category_error(lowering *fl, const char *op, const dsl_value *x,
+                                const dsl_value *y, pypto_span span)
 {
     return report(fl->fe, DIAG_BAD_SCALAR, span, "convert one side: pl.cast(x, pl.FP32)",
                   "'%s' requires same numeric dtype category, not %s and %s", op,
@@ -185,9 +185,9 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
-    {"+", IR_ADD, false},     {"-", IR_SUB, false},  {"*", IR_MUL, false}, {"/", IR_DIV, false},
-    {"//", IR_FLOORDIV, true}, {"%", IR_MOD, true},   {"<<", IR_SHL, true}, {">>", IR_SHR, true},
-    {"&", IR_BITAND, true},   {"|", IR_BITOR, true}, {"^", IR_BITXOR, true},
+    {"+", IR_ADD, false},      {"-", IR_SUB, false},  {"*", IR_MUL, false},   {"/", IR_DIV, false},
+    {"//", IR_FLOORDIV, true}, {"%", IR_MOD, true},   {"<<", IR_SHL, true},   {">>", IR_SHR, true},
+    {"&", IR_BITAND, true},    {"|", IR_BITOR, true}, {"^", IR_BITXOR, true},
 };
 
 static const operator_row *find_operator(const char *spelling)
@@ -241,7 +241,8 @@ static dsl_value literal_ints(lowering *fl, const char *op, const dsl_value *x, 
     const ir_expr *result =
         ir_binary(fl->a, find_operator(op)->op, x->expr, y->expr, PYPTO_INDEX, span);
     int64_t number = 0;
-    return ir_is_const_int(result, &number) ? literal_int(fl->a, number, span) : too_large(fl, span);
+    return ir_is_const_int(result, &number) ? literal_int(fl->a, number, span)
+                                            : too_large(fl, span);
 }
 
 /* ---- arithmetic ---- */
@@ -267,8 +268,9 @@ static dsl_value typed_binary(lowering *fl, const operator_row *row, dsl_value x
     if (divides && ((known && number == 0) || (y.expr->kind == IR_FLOAT && y.expr->real == 0.0)))
         return zero_division(fl, span);
     if (row->op == IR_DIV && !ir_is_float(dtype))
-        return report(fl->fe, DIAG_BAD_SCALAR, span, "integers are divided by //, which rounds down",
-                      "'/' divides floats, not %s", pypto_dtype_name(dtype));
+        return report(fl->fe, DIAG_BAD_SCALAR, span,
+                      "integers are divided by //, which rounds down", "'/' divides floats, not %s",
+                      pypto_dtype_name(dtype));
     const ir_expr *result = ir_binary(fl->a, row->op, x.expr, y.expr, dtype, span);
     bool constant = ir_is_const_int(x.expr, &number) && ir_is_const_int(y.expr, &number);
     if (constant && result->kind == IR_BINARY)
@@ -327,7 +329,7 @@ dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span spa
 /* ---- comparisons and logic ---- */
 
 static const operator_row comparisons[] = {
-    {"<", IR_LT, false}, {"<=", IR_LE, false}, {">", IR_GT, false},
+    {"<", IR_LT, false},  {"<=", IR_LE, false}, {">", IR_GT, false},
     {">=", IR_GE, false}, {"==", IR_EQ, false}, {"!=", IR_NE, false},
 };
 
@@ -367,8 +369,8 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
             row = &comparisons[i];
     }
     if (row == NULL)
-        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span, NULL, "Unsupported comparison '%s'",
-                      op);
+        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span, NULL,
+                      "Unsupported comparison '%s'", op);
     if (!need_scalars(fl, op, &x, &y))
         return poison();
     bool both = x.literal && y.literal;
@@ -385,7 +387,8 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
     if (bools && !equality)
         return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "'%s' does not accept bool dtype", op);
     unify_comparison(fl, &x, &y);
-    dsl_value result = scalar_value(ir_binary(fl->a, row->op, x.expr, y.expr, PYPTO_BOOL, span), span);
+    dsl_value result =
+        scalar_value(ir_binary(fl->a, row->op, x.expr, y.expr, PYPTO_BOOL, span), span);
     result.literal = both;
     return result;
 }

@@ -215,7 +215,8 @@ dsl_value settle(lowering *fl, dsl_value v)
         return v;
     }
     if (v.kind == VALUE_SCALAR) {
-        bool constant = v.expr->kind == IR_INT || v.expr->kind == IR_FLOAT || v.expr->kind == IR_BOOL;
+        bool constant =
+            v.expr->kind == IR_INT || v.expr->kind == IR_FLOAT || v.expr->kind == IR_BOOL;
         bool fixed = v.expr->kind == IR_VAR &&
                      (v.expr->var->kind == IR_VAR_PARAM || v.expr->var->kind == IR_VAR_DIM);
         return constant || fixed ? v : settle_in_temporary(fl, &v);
@@ -295,11 +296,12 @@ static void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 
 static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
 {
-    return report(fl->fe, DIAG_UNDEFINED_NAME, span,
-                  "assign it before it is read; a name that a function assigns is its own everywhere "
-                  "in it",
-                  "Undefined variable '%s': nothing is assigned to it before this line",
-                  fl->names.names[name]);
+    return report(
+        fl->fe, DIAG_UNDEFINED_NAME, span,
+        "assign it before it is read; a name that a function assigns is its own everywhere "
+        "in it",
+        "Undefined variable '%s': nothing is assigned to it before this line",
+        fl->names.names[name]);
 }
 
 dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
@@ -317,19 +319,20 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
         v = b->v;
         break;
     case BINDING_PARTIAL:
-        v = report(fl->fe, DIAG_UNDEFINED_NAME, span,
-                   "assign it in both branches, or before the if",
-                   "Undefined variable '%s' on some paths: it is assigned in only one branch of the "
-                   "'if' at line %d",
-                   fl->names.names[name], b->span.line);
+        v = report(
+            fl->fe, DIAG_UNDEFINED_NAME, span, "assign it in both branches, or before the if",
+            "Undefined variable '%s' on some paths: it is assigned in only one branch of the "
+            "'if' at line %d",
+            fl->names.names[name], b->span.line);
         scope_poison(fl, name);
         break;
     case BINDING_CONFLICT:
-        v = report(fl->fe, DIAG_RETYPED_NAME, span,
-                   "use another name for one of the two, or convert one with pl.cast",
-                   "Cannot reassign '%s' with a different type: lines %d and %d bind different types, "
-                   "and both reach this line",
-                   fl->names.names[name], b->span.line, b->other_span.line);
+        v = report(
+            fl->fe, DIAG_RETYPED_NAME, span,
+            "use another name for one of the two, or convert one with pl.cast",
+            "Cannot reassign '%s' with a different type: lines %d and %d bind different types, "
+            "and both reach this line",
+            fl->names.names[name], b->span.line, b->other_span.line);
         scope_poison(fl, name);
         break;
     }

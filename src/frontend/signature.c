@@ -13,7 +13,8 @@
 
 /* ---- parameters ---- */
 
-static bool check_param_kind(lowering *fl, const syntax_param *param, const dsl_annotation *declared)
+static bool check_param_kind(lowering *fl, const syntax_param *param,
+                             const dsl_annotation *declared)
 {
     const char *message = NULL;
     const char *hint = NULL;
@@ -23,8 +24,9 @@ static bool check_param_kind(lowering *fl, const syntax_param *param, const dsl_
     else if (declared->form == ANNOTATION_NONE)
         message = "a parameter cannot be None";
     else if (kind == IR_TILE || kind == IR_BUFFER)
-        message = kind == IR_TILE ? "a Tile is local to its kernel and cannot be a parameter"
-                                  : "a window buffer cannot be a parameter; pass a pld.window of it";
+        message = kind == IR_TILE
+                      ? "a Tile is local to its kernel and cannot be a parameter"
+                      : "a window buffer cannot be a parameter; pass a pld.window of it";
     else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST)
         message = "a host function does not take windows as parameters";
     if (message == NULL)
@@ -57,8 +59,8 @@ static bool bare_type(lowering *fl, const syntax_param *param, const given_param
         if (ir_is_const_int(given->type.shape[i], &extent))
             type->shape[i] = ir_int(fl->a, extent);
         else
-            type->shape[i] = symbol_expr(
-                fl, arena_printf(fl->a, "%s_dim%d", param->name, i), param->span);
+            type->shape[i] =
+                symbol_expr(fl, arena_printf(fl->a, "%s_dim%d", param->name, i), param->span);
     }
     return true;
 }
@@ -93,7 +95,8 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
     }
     if (!ok)
         type = (ir_type){.kind = IR_NONE};
-    ir_var *var = ir_var_create(fl->fe->program, fl->ir, IR_VAR_PARAM, param->name, type, param->span);
+    ir_var *var =
+        ir_var_create(fl->fe->program, fl->ir, IR_VAR_PARAM, param->name, type, param->span);
     var->direction = direction;
     int64_t name = scope_find(fl, param->name);
     if (!ok) {
@@ -155,9 +158,9 @@ static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend
                         : arg->kind == FRONTEND_BOOL ? "a bool"
                                                      : "a float";
     bool is_int = arg->kind == FRONTEND_INT;
-    bool fits = dtype == PYPTO_BOOL       ? arg->kind == FRONTEND_BOOL
+    bool fits = dtype == PYPTO_BOOL  ? arg->kind == FRONTEND_BOOL
                 : ir_is_float(dtype) ? is_int || arg->kind == FRONTEND_FLOAT
-                                          : is_int;
+                                     : is_int;
     if (!fits)
         report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL,
                "argument '%s' is %s, but its parameter is a %s scalar", param->name, given,
@@ -205,10 +208,10 @@ static frontend_arg pattern_of(const ir_var *param, const frontend_arg *arg)
     const ir_type *type = &param->type;
     frontend_arg pattern = {.dtype = type->dtype, .ndim = type->ndim};
     if (type->kind == IR_SCALAR) {
-        pattern.kind = arg != NULL                     ? arg->kind
-                       : type->dtype == PYPTO_BOOL     ? FRONTEND_BOOL
-                       : ir_is_float(type->dtype) ? FRONTEND_FLOAT
-                                                       : FRONTEND_INT;
+        pattern.kind = arg != NULL                 ? arg->kind
+                       : type->dtype == PYPTO_BOOL ? FRONTEND_BOOL
+                       : ir_is_float(type->dtype)  ? FRONTEND_FLOAT
+                                                   : FRONTEND_INT;
         pattern.integer = arg != NULL ? arg->integer : 0;
         pattern.real = arg != NULL ? arg->real : 0.0;
         return pattern;

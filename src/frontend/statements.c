@@ -20,9 +20,8 @@ static void adapt_to_name(lowering *fl, const binding *b, dsl_value *v)
         return;
     pypto_dtype have = b->v.expr->dtype;
     pypto_dtype given = v->expr->dtype;
-    bool fits = ir_is_integer(given)
-                    ? ir_is_float(have) || dtype_holds(have, v->expr->integer)
-                    : dtype_same_category(given, have);
+    bool fits = ir_is_integer(given) ? ir_is_float(have) || dtype_holds(have, v->expr->integer)
+                                     : dtype_same_category(given, have);
     if (v->literal && fits) {
         const ir_expr *number = ir_is_float(given) ? ir_float(fl->a, v->real) : v->expr;
         v->expr = ir_convert(fl->a, number, have, v->span);
@@ -111,8 +110,9 @@ static void unpack(lowering *fl, const syntax_stmt *s)
     dsl_value v = eval(fl, s->value);
     if (v.kind != VALUE_TUPLE || v.count != target->items.count) {
         if (v.kind == VALUE_TUPLE)
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, NULL, "cannot unpack %d values into %lld names",
-                   v.count, (long long)target->items.count);
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, NULL,
+                   "cannot unpack %d values into %lld names", v.count,
+                   (long long)target->items.count);
         else if (v.kind != VALUE_POISON)
             report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span, NULL, "cannot unpack %s",
                    describe(fl->a, &v));
@@ -170,13 +170,14 @@ static bool check_shape(lowering *fl, const ir_type *declared, const ir_type *ha
                                      pypto_dtype_name(declared->dtype),
                                      pypto_dtype_name(have->dtype)));
     if (declared->ndim != have->ndim)
-        return mismatch(fl, span, what,
-                        arena_printf(a, "rank %d but expression has rank %d", declared->ndim,
-                                     have->ndim));
+        return mismatch(
+            fl, span, what,
+            arena_printf(a, "rank %d but expression has rank %d", declared->ndim, have->ndim));
     for (int32_t i = 0; i < have->ndim; i++) {
         int64_t x = 0;
         int64_t y = 0;
-        if (ir_is_const_int(declared->shape[i], &x) && ir_is_const_int(have->shape[i], &y) && x != y)
+        if (ir_is_const_int(declared->shape[i], &x) && ir_is_const_int(have->shape[i], &y) &&
+            x != y)
             return mismatch(fl, span, what,
                             arena_printf(a, "shape dimension %d = %lld but expression has %lld", i,
                                          (long long)x, (long long)y));
@@ -321,7 +322,8 @@ void check_results(lowering *fl)
 
 static void unsupported(lowering *fl, const syntax_stmt *s, const char *what)
 {
-    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span, NULL, "Unsupported statement type: %s", what);
+    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span, NULL, "Unsupported statement type: %s",
+           what);
 }
 
 static void lower_other(lowering *fl, const syntax_stmt *s)

@@ -18,10 +18,10 @@ typedef VEC(syntax_expr *) syntax_exprs;
 typedef VEC(syntax_stmt *) syntax_block;
 
 typedef enum syntax_expr_kind {
-    SYNTAX_NAME,      /* text */
-    SYNTAX_INT,       /* integer; `overflow` when it does not fit 64 bits */
-    SYNTAX_FLOAT,     /* real */
-    SYNTAX_BOOL,      /* integer */
+    SYNTAX_NAME,  /* text */
+    SYNTAX_INT,   /* integer; `overflow` when it does not fit 64 bits */
+    SYNTAX_FLOAT, /* real */
+    SYNTAX_BOOL,  /* integer */
     SYNTAX_NONE,
     SYNTAX_STRING,    /* text */
     SYNTAX_ATTRIBUTE, /* a . text */
@@ -61,19 +61,19 @@ struct syntax_expr {
 };
 
 typedef enum syntax_stmt_kind {
-    SYNTAX_ASSIGN,     /* target = value; more than one target arrives as OTHER "Assign" */
-    SYNTAX_ANNOTATED,  /* target: annotation = value (value may be NULL) */
-    SYNTAX_AUGMENTED,  /* target text= value; text is the binary operator */
-    SYNTAX_EXPR,       /* value */
-    SYNTAX_FOR,        /* for target in value: body else: orelse */
-    SYNTAX_WHILE,      /* while value: body else: orelse */
-    SYNTAX_IF,         /* if value: body else: orelse */
-    SYNTAX_WITH,       /* with items: body; (context, as-target) pairs in items, target may be NULL */
-    SYNTAX_RETURN,     /* value may be NULL */
+    SYNTAX_ASSIGN,    /* target = value; more than one target arrives as OTHER "Assign" */
+    SYNTAX_ANNOTATED, /* target: annotation = value (value may be NULL) */
+    SYNTAX_AUGMENTED, /* target text= value; text is the binary operator */
+    SYNTAX_EXPR,      /* value */
+    SYNTAX_FOR,       /* for target in value: body else: orelse */
+    SYNTAX_WHILE,     /* while value: body else: orelse */
+    SYNTAX_IF,        /* if value: body else: orelse */
+    SYNTAX_WITH,   /* with items: body; (context, as-target) pairs in items, target may be NULL */
+    SYNTAX_RETURN, /* value may be NULL */
     SYNTAX_BREAK,
     SYNTAX_CONTINUE,
     SYNTAX_PASS,
-    SYNTAX_STMT_OTHER  /* text: the ast class's name */
+    SYNTAX_STMT_OTHER /* text: the ast class's name */
 } syntax_stmt_kind;
 
 struct syntax_stmt {

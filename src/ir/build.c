@@ -1,11 +1,11 @@
 /* Makes the nodes of the IR: programs, functions, variables, statements, types; and compares them.
  *
- * Called by the front end, by passes that add nodes, and by tests that build programs by hand. Every
- * node lives on the program's arena, so nothing here fails and nothing is released. Expressions are in
- * fold.c.
+ * Called by the front end, by passes that add nodes, and by tests that build programs by hand.
+ * Every node lives on the program's arena, so nothing here fails and nothing is released.
+ * Expressions are in fold.c.
  *
- * Pitfall: the vectors of a function move when they grow; keep the ir_var and ir_stmt pointers, which
- * never move, not pointers into the vectors. */
+ * Pitfall: the vectors of a function move when they grow; keep the ir_var and ir_stmt pointers,
+ * which never move, not pointers into the vectors. */
 #include "ir/ir.h"
 
 #include "base/alloc.h"
@@ -31,8 +31,8 @@ ir_function *ir_function_create(ir_program *p, const char *name, pld_plane plane
     return f;
 }
 
-ir_var *ir_var_create(ir_program *p, ir_function *f, ir_var_kind kind, const char *name, ir_type type,
-                      pypto_span span)
+ir_var *ir_var_create(ir_program *p, ir_function *f, ir_var_kind kind, const char *name,
+                      ir_type type, pypto_span span)
 {
     ir_var *var = arena_new(p->a, ir_var);
     var->kind = kind;
@@ -145,6 +145,16 @@ static bool binary_equal(const ir_expr *x, const ir_expr *y)
     return is_commutative(x->op) && ir_expr_equal(x->a, y->b) && ir_expr_equal(x->b, y->a);
 }
 
+/* -0.0 is not 0.0, and a NaN is itself. */
+static bool same_bits(double x, double y)
+{
+    uint64_t x_bits;
+    uint64_t y_bits;
+    memcpy(&x_bits, &x, sizeof x_bits);
+    memcpy(&y_bits, &y, sizeof y_bits);
+    return x_bits == y_bits;
+}
+
 bool ir_expr_equal(const ir_expr *x, const ir_expr *y)
 {
     if (x == y)
@@ -154,7 +164,7 @@ bool ir_expr_equal(const ir_expr *x, const ir_expr *y)
     switch (x->kind) {
     case IR_INT:
     case IR_BOOL: return x->integer == y->integer;
-    case IR_FLOAT: return memcmp(&x->real, &y->real, sizeof x->real) == 0; /* -0.0 is not 0.0 */
+    case IR_FLOAT: return same_bits(x->real, y->real);
     case IR_VAR: return x->var == y->var;
     case IR_UNARY: return x->op == y->op && ir_expr_equal(x->a, y->a);
     case IR_BINARY: return binary_equal(x, y);

@@ -1,14 +1,15 @@
 /* Scalar expressions: makes their nodes and folds constants.
  *
- * Folding follows what the emitted C computes, so that a program does not change its meaning when a
- * value becomes known: integers narrower than 64 bits wrap, floats round once to their dtype, // and %
- * round towards minus infinity. What has no sensible constant value (64-bit overflow, division by 0, a
- * shift by more than the width) is left as it is written, for the front end to complain about or the
- * emitted C to compute. Besides constants only the neutral elements of integers go (x + 0, x * 1), and
- * chains (x + 1) - 1 join: they come from shapes, and equality of shapes wants them gone.
+ * Folding follows what the emitted C computes, so that a program does not change its meaning when
+ * a value becomes known: integers narrower than 64 bits wrap, floats round once to their dtype, //
+ * and % round towards minus infinity. What has no sensible constant value (64-bit overflow,
+ * division by 0, a shift by more than the width) is left as it is written, for the front end to
+ * complain about or the emitted C to compute. Besides constants only the neutral elements of
+ * integers go (x + 0, x * 1), and chains (x + 1) - 1 join: they come from shapes, and equality of
+ * shapes wants them gone.
  *
- * An integer constant is kept canonical: sign- or zero-extended from its dtype's width. A UINT64 above
- * INT64_MAX is kept as its bit pattern. */
+ * An integer constant is kept canonical: sign- or zero-extended from its dtype's width. A UINT64
+ * above INT64_MAX is kept as its bit pattern. */
 #include "ir/ir.h"
 
 #include "base/diag.h"
@@ -27,7 +28,9 @@ static char dtype_class(pypto_dtype dtype)
         PYPTO_DTYPES(DTYPE_CLASS)
 #undef DTYPE_CLASS
     };
-    return (int)dtype >= 0 && dtype < PYPTO_DTYPE_COUNT ? classes[dtype] : '?';
+    if ((int)dtype < 0 || dtype >= PYPTO_DTYPE_COUNT)
+        return '?';
+    return classes[dtype];
 }
 
 bool ir_is_integer(pypto_dtype dtype)
@@ -293,7 +296,8 @@ static bool is_neutral(ir_operator op, int64_t y)
     }
 }
 
-/* (x + c) - d and the like as x + (c - d), for 64-bit signed integers; NULL when it is no such chain. */
+/* (x + c) - d and the like as x + (c - d), for 64-bit signed integers; NULL when it is no such
+ * chain. */
 static const ir_expr *fold_chain(arena *a, ir_operator op, const ir_expr *x, int64_t d,
                                  pypto_dtype dtype, pypto_span span)
 {
@@ -331,7 +335,8 @@ static const ir_expr *fold_neutral(arena *a, ir_operator op, const ir_expr *x, c
 
 /* ---- operations ---- */
 
-const ir_expr *ir_unary(arena *a, ir_operator op, const ir_expr *x, pypto_dtype dtype, pypto_span span)
+const ir_expr *ir_unary(arena *a, ir_operator op, const ir_expr *x, pypto_dtype dtype,
+                        pypto_span span)
 {
     if (is_int_constant(x)) {
         int64_t value = x->integer;

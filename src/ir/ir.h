@@ -1,12 +1,13 @@
 /* The intermediate representation of a program: typed, structured, with the user's own names.
  *
- * One ir_program holds all functions that a host function (or wrapper) reaches. A function's body is a
- * tree of statements; control flow stays structured, so that the emitted C reads like the script.
+ * One ir_program holds all functions that a host function (or wrapper) reaches. A function's body
+ * is a tree of statements; control flow stays structured, so that the emitted C reads like the
+ * script.
  *
- * Variables, not SSA. A variable is a place: assigning a tile computes into the variable's own scratch
- * memory, so a loop-carried accumulator keeps one place and nothing is copied at the loop's end.
- * Assigning a *handle* (tensor, window, comm) binds it: no bytes move. A name that the script rebinds to
- * another type in straight-line code becomes a second variable.
+ * Variables, not SSA. A variable is a place: assigning a tile computes into the variable's own
+ * scratch memory, so a loop-carried accumulator keeps one place and nothing is copied at the
+ * loop's end. Assigning a *handle* (tensor, window, comm) binds it: no bytes move. A name that the
+ * script rebinds to another type in straight-line code becomes a second variable.
  *
  * Operands of operations are variables or scalar expressions; nested tile calls are flattened into
  * compiler-made variables by the front end, so every operation is a statement with a source span.
@@ -63,14 +64,34 @@ typedef enum ir_expr_kind {
     IR_OP       /* a pure operation with a scalar result: op_def, operands (pld.rank(ctx), ...) */
 } ir_expr_kind;
 
-/* Operands of a binary operation have the result's dtype (comparisons: one dtype; INDEX and INT64 count as
- * the same), except the counts of shifts. DIV is for floats; // and % round towards minus infinity. */
+/* Operands of a binary operation have the result's dtype (comparisons: one dtype; INDEX and INT64
+ * count as the same), except the counts of shifts. DIV is for floats; // and % round towards minus
+ * infinity. */
 typedef enum ir_operator {
-    IR_NEG, IR_NOT, IR_INVERT,                    /* unary */
-    IR_ADD, IR_SUB, IR_MUL, IR_DIV, IR_FLOORDIV, IR_MOD, IR_SHL, IR_SHR, IR_BITAND, IR_BITOR, IR_BITXOR,
-    IR_MIN, IR_MAX,
-    IR_LT, IR_LE, IR_GT, IR_GE, IR_EQ, IR_NE,     /* dtype BOOL */
-    IR_AND, IR_OR
+    IR_NEG,
+    IR_NOT,
+    IR_INVERT, /* unary */
+    IR_ADD,
+    IR_SUB,
+    IR_MUL,
+    IR_DIV,
+    IR_FLOORDIV,
+    IR_MOD,
+    IR_SHL,
+    IR_SHR,
+    IR_BITAND,
+    IR_BITOR,
+    IR_BITXOR,
+    IR_MIN,
+    IR_MAX,
+    IR_LT,
+    IR_LE,
+    IR_GT,
+    IR_GE,
+    IR_EQ,
+    IR_NE, /* dtype BOOL */
+    IR_AND,
+    IR_OR
 } ir_operator;
 
 typedef enum ir_operand_kind {
@@ -113,8 +134,9 @@ struct ir_expr {
 typedef enum ir_var_kind {
     IR_VAR_PARAM,
     IR_VAR_LOCAL,
-    IR_VAR_LOOP, /* induction variable: lives in the bodies of the FOR statements that name it, read-only
-                    there. A script that rebinds it or uses it afterwards gets a LOCAL that the body sets */
+    IR_VAR_LOOP, /* induction variable: lives in the bodies of the FOR statements that name it, and
+                    is read-only there. A script that rebinds it or uses it afterwards gets a LOCAL
+                    that the body sets */
     IR_VAR_DIM   /* a pl.dynamic dimension; its value comes from ir_function.dims */
 } ir_var_kind;
 
@@ -126,13 +148,13 @@ struct ir_var {
     int32_t version;    /* 0 for the first variable of that name in its function, then 1, 2, ... */
     const char *c_name; /* unique in its function, no C keyword: set by passes/names */
     ir_type type;
-    pypto_span span;    /* of the first definition */
+    pypto_span span;         /* of the first definition */
     pld_direction direction; /* PARAM */
-    /* For handles: the parameter or allocation whose storage this names, itself if it is one; NULL when
-     * it depends on control flow. */
+    /* For handles: the parameter or allocation whose storage this names, itself if it is one; NULL
+     * when it depends on control flow. */
     ir_var *root;
     int64_t scratch_offset; /* TILE: set by passes/plan_scratch, bytes; -1 before */
-    int32_t buffer;         /* BUFFER: index in ir_program.buffers; WINDOW on the host: of its buffer */
+    int32_t buffer; /* BUFFER: index in ir_program.buffers; WINDOW on the host: of its buffer */
 };
 
 /* ---- statements ---- */
@@ -155,7 +177,8 @@ struct ir_stmt {
     const ir_expr *value; /* ASSIGN of a scalar, IF */
     ir_var *source;       /* ASSIGN of a handle or tile */
     const struct op_def *op_def;
-    ir_operand *operands; /* DO: one per parameter of the op; CALL: one per parameter of the callee */
+    ir_operand
+        *operands; /* DO: one per parameter of the op; CALL: one per parameter of the callee */
     int32_t operand_count;
     ir_function *callee;
     const ir_expr *device; /* CALL on the host; NULL: round robin */
@@ -220,22 +243,24 @@ struct ir_program {
 ir_program *ir_program_create(arena *a, const char *name);
 /* Appended to p->functions. */
 ir_function *ir_function_create(ir_program *p, const char *name, pld_plane plane, pypto_span span);
-/* Appended to f->vars, a PARAM to f->params too (a DIM's row in f->dims is the caller's business). A
- * parameter that is a handle, and a BUFFER, is its own root; buffer and scratch_offset are -1. */
-ir_var *ir_var_create(ir_program *p, ir_function *f, ir_var_kind kind, const char *name, ir_type type,
-                      pypto_span span);
+/* Appended to f->vars, a PARAM to f->params too (a DIM's row in f->dims is the caller's business).
+ * A parameter that is a handle, and a BUFFER, is its own root; buffer and scratch_offset are -1. */
+ir_var *ir_var_create(ir_program *p, ir_function *f, ir_var_kind kind, const char *name,
+                      ir_type type, pypto_span span);
 ir_stmt *ir_stmt_create(ir_program *p, ir_block *into, ir_stmt_kind kind, pypto_span span);
 
 ir_type ir_scalar_type(pypto_dtype dtype);
 
-/* Expressions fold constants, with Python's floor rules for // and %. What overflows 64 bits, divides by
- * 0 or shifts too far stays unfolded; narrower integers wrap. */
-const ir_expr *ir_int(arena *a, int64_t value);                     /* dtype INDEX */
-const ir_expr *ir_int_of(arena *a, int64_t value, pypto_dtype dtype); /* any dtype; wraps or rounds */
-const ir_expr *ir_float(arena *a, double value);                    /* dtype FP32 */
+/* Expressions fold constants, with Python's floor rules for // and %. What overflows 64 bits,
+ * divides by 0 or shifts too far stays unfolded; narrower integers wrap. */
+const ir_expr *ir_int(arena *a, int64_t value); /* dtype INDEX */
+const ir_expr *ir_int_of(arena *a, int64_t value,
+                         pypto_dtype dtype);     /* any dtype; wraps or rounds */
+const ir_expr *ir_float(arena *a, double value); /* dtype FP32 */
 const ir_expr *ir_bool(arena *a, bool value);
 const ir_expr *ir_ref(arena *a, ir_var *var);
-const ir_expr *ir_unary(arena *a, ir_operator op, const ir_expr *x, pypto_dtype dtype, pypto_span span);
+const ir_expr *ir_unary(arena *a, ir_operator op, const ir_expr *x, pypto_dtype dtype,
+                        pypto_span span);
 const ir_expr *ir_binary(arena *a, ir_operator op, const ir_expr *x, const ir_expr *y,
                          pypto_dtype dtype, pypto_span span);
 const ir_expr *ir_convert(arena *a, const ir_expr *x, pypto_dtype dtype, pypto_span span);
@@ -246,8 +271,8 @@ const ir_expr *ir_op(arena *a, const struct op_def *op, const ir_operand *operan
 bool ir_is_const_int(const ir_expr *e, int64_t *value); /* *value set only when true */
 bool ir_is_integer(pypto_dtype dtype);                  /* any of them, INDEX too; not BOOL */
 bool ir_is_float(pypto_dtype dtype);
-/* Structural equality after folding: the same constant, or the same tree over the same variables, with
- * the operands of commutative operators in either order. NULL equals NULL only. */
+/* Structural equality after folding: the same constant, or the same tree over the same variables,
+ * with the operands of commutative operators in either order. NULL equals NULL only. */
 bool ir_expr_equal(const ir_expr *x, const ir_expr *y);
 bool ir_type_equal(const ir_type *x, const ir_type *y);
 bool ir_shape_equal(const ir_type *x, const ir_type *y);
@@ -262,13 +287,17 @@ typedef void (*ir_var_visitor)(void *context, ir_var *var);
 typedef void (*ir_stmt_visitor)(void *context, ir_stmt *stmt);
 
 /* Every variable that an expression, or a statement itself (its blocks apart), reads; once per
- * occurrence, in the order of writing. A handle counts as read wherever it is named as an operand. */
+ * occurrence, in the order of writing. A handle counts as read wherever it is named as an operand.
+ */
 void ir_visit_expr(const ir_expr *e, ir_var_visitor visit, void *context);
 void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context);
+/* Whether ir_visit_uses() would visit the variable. */
+bool ir_reads(const ir_stmt *s, const ir_var *var);
 /* Every statement of a block and of the blocks below, each before those inside it. */
 void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context);
 
-/* ---- printer (ops/print.c, because it names operations): complete, stable, one statement per line ---- */
+/* ---- printer (ops/print.c, because it names operations): complete, stable, one statement per
+ * line ---- */
 
 void ir_print_program(text *out, const ir_program *p);
 void ir_print_function(text *out, const ir_function *f);

@@ -43,6 +43,24 @@ void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context)
     ir_visit_expr(s->step, visit, context);
 }
 
+typedef struct search {
+    const ir_var *var;
+    bool found;
+} search;
+
+static void match(void *context, ir_var *var)
+{
+    search *s = context;
+    s->found |= var == s->var;
+}
+
+bool ir_reads(const ir_stmt *s, const ir_var *var)
+{
+    search reads = {var, false};
+    ir_visit_uses(s, match, &reads);
+    return reads.found;
+}
+
 void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context)
 {
     for (int64_t i = 0; i < block->count; i++) {

@@ -8,7 +8,7 @@
 static inline char dtype_class(pypto_dtype dtype)
 {
     switch (dtype) {
-#define DTYPE_CLASS(name, text, bits, class_)                                                      \
+#define DTYPE_CLASS(name, text, bits, class_) \
     case PYPTO_##name: return class_;
         PYPTO_DTYPES(DTYPE_CLASS)
 #undef DTYPE_CLASS
@@ -21,7 +21,7 @@ static inline char dtype_class(pypto_dtype dtype)
 static inline const char *dtype_spelling(pypto_dtype dtype)
 {
     switch (dtype) {
-#define DTYPE_SPELLING(name, text, bits, class_)                                                   \
+#define DTYPE_SPELLING(name, text, bits, class_) \
     case PYPTO_##name: return #name;
         PYPTO_DTYPES(DTYPE_SPELLING)
 #undef DTYPE_SPELLING
@@ -33,7 +33,7 @@ static inline const char *dtype_spelling(pypto_dtype dtype)
 static inline int32_t dtype_bits(pypto_dtype dtype)
 {
     switch (dtype) {
-#define DTYPE_BITS(name, text, bits, class_)                                                       \
+#define DTYPE_BITS(name, text, bits, class_) \
     case PYPTO_##name: return bits;
         PYPTO_DTYPES(DTYPE_BITS)
 #undef DTYPE_BITS
@@ -74,8 +74,7 @@ static inline bool dtype_holds(pypto_dtype dtype, int64_t value)
         return value >= 0 && (bits >= 63 || value < (int64_t)1 << bits);
     if (dtype_class(dtype) != 'i')
         return false;
-    return bits >= 64 ||
-           (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
+    return bits >= 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
 }
 
 /* Whether `wide` holds every value of `narrow`. */

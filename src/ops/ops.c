@@ -28,7 +28,7 @@ typedef struct op_row {
 } op_row;
 
 static const op_row rows[OP_COUNT] = {
-#define OP(id, spellings, signature, result, planes, effects, rule, emit, doc)                     \
+#define OP(id, spellings, signature, result, planes, effects, rule, emit, doc) \
     {#id, spellings, signature, result, planes, effects, rule, emit, doc},
 #include "ops/ops.def"
 #undef OP
@@ -91,13 +91,20 @@ static const struct kind_word {
     const char *word;
     op_operand kind;
 } kind_words[] = {
-    {"tile", OPERAND_TILE},           {"memory", OPERAND_MEMORY},
-    {"window", OPERAND_WINDOW},       {"tensor", OPERAND_TENSOR},
-    {"buffer", OPERAND_BUFFER},       {"comm", OPERAND_COMM},
-    {"scalar", OPERAND_SCALAR},       {"int", OPERAND_INT},
-    {"offsets", OPERAND_OFFSETS},     {"extents", OPERAND_EXTENTS},
-    {"shape", OPERAND_SHAPE},         {"dtype", OPERAND_DTYPE},
-    {"int|shape", OPERAND_INT_OR_SHAPE}, {"tile|scalar", OPERAND_TILE_OR_SCALAR},
+    {"tile", OPERAND_TILE},
+    {"memory", OPERAND_MEMORY},
+    {"window", OPERAND_WINDOW},
+    {"tensor", OPERAND_TENSOR},
+    {"buffer", OPERAND_BUFFER},
+    {"comm", OPERAND_COMM},
+    {"scalar", OPERAND_SCALAR},
+    {"int", OPERAND_INT},
+    {"offsets", OPERAND_OFFSETS},
+    {"extents", OPERAND_EXTENTS},
+    {"shape", OPERAND_SHAPE},
+    {"dtype", OPERAND_DTYPE},
+    {"int|shape", OPERAND_INT_OR_SHAPE},
+    {"tile|scalar", OPERAND_TILE_OR_SCALAR},
 };
 
 static bool word_is(const char *start, size_t length, const char *word)
@@ -316,7 +323,7 @@ bool op_allowed(const op_def *op, pld_plane plane)
 /* ---- enumerations ---- */
 
 static const enum_member members[] = {
-#define ENUM(module, enumeration, member, value, c_name)                                           \
+#define ENUM(module, enumeration, member, value, c_name) \
     {module, enumeration, member, value, c_name},
 #include "ops/enums.def"
 #undef ENUM

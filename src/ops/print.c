@@ -1,9 +1,9 @@
 /* Prints the IR as text: for PYPTO_DUMP=ir, program.ir beside a compiled program, and golden tests.
  *
- * Complete: everything that decides what a program does is in it, and what a pass has computed appears as
- * soon as it is there (device sets, scratch places, C names that differ from the user's). Stable: the
- * same IR gives the same bytes, and files are named without their directory. One statement per line,
- * its place behind a semicolon:
+ * Complete: everything that decides what a program does is in it, and what a pass has computed
+ * appears as soon as it is there (device sets, scratch places, C names that differ from the
+ * user's). Stable: the same IR gives the same bytes, and files are named without their directory.
+ * One statement per line, its place behind a semicolon:
  *
  *     program orchestrator
  *     buffer 0 data_buf: devices all ; script.py:61
@@ -20,8 +20,8 @@
  *         for peer in range(0, nranks, 1) ; script.py:36
  *           if (peer != my_rank) ; script.py:37
  *
- * A variable whose name repeats in its function is told apart by its version: x, x.1, x.2. Integers are
- * INDEX and floats FP32 unless their dtype is written before them: int32(7). */
+ * A variable whose name repeats in its function is told apart by its version: x, x.1, x.2.
+ * Integers are INDEX and floats FP32 unless their dtype is written before them: int32(7). */
 #include "ir/ir.h"
 #include "ops/ops.h"
 
@@ -146,7 +146,8 @@ static void print_operand(text *out, const ir_operand *operand, const op_param *
     }
 }
 
-/* "(a, b)"; keyword-only parameters of an operation with their names. op is NULL for DSL functions. */
+/* "(a, b)"; keyword-only parameters of an operation with their names. op is NULL for DSL functions.
+ */
 static void print_operands(text *out, const ir_operand *operands, int32_t count, const op_def *op)
 {
     text_add(out, "(");

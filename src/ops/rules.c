@@ -92,8 +92,7 @@ static bool check_handle(op_call *call, int32_t index)
     case OPERAND_MEMORY:
         return kind == IR_TENSOR || kind == IR_WINDOW ||
                wrong_kind(call, index, "Tensor or DistributedTensor");
-    case OPERAND_WINDOW:
-        return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
+    case OPERAND_WINDOW: return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
     case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");
     case OPERAND_BUFFER: return kind == IR_BUFFER || wrong_kind(call, index, "Ptr handle");
     case OPERAND_COMM: return kind == IR_COMM || wrong_kind(call, index, "CommCtx");
@@ -138,9 +137,10 @@ static bool check_list(op_call *call, int32_t index)
         int64_t value = 0;
         bool constant = ir_is_const_int(entry, &value);
         if (param->kind == OPERAND_EXTENTS && !constant)
-            return rule_fail(call, DIAG_NOT_CONSTANT, operand,
-                             "tiles have a fixed shape; use a constant and handle the rest by a loop",
-                             "%s %d must be a constant (a positive static extent)", param->name, i);
+            return rule_fail(
+                call, DIAG_NOT_CONSTANT, operand,
+                "tiles have a fixed shape; use a constant and handle the rest by a loop",
+                "%s %d must be a constant (a positive static extent)", param->name, i);
         if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INT_OR_SHAPE && constant &&
             value <= 0)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
@@ -160,8 +160,8 @@ static const char *enum_choices(op_call *call, const char *enumeration)
         const char *name =
             arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
         if (strcmp(all[i].enumeration, enumeration) == 0)
-            choices = choices == NULL ? name
-                                      : arena_printf(call->program->a, "%s or %s", choices, name);
+            choices =
+                choices == NULL ? name : arena_printf(call->program->a, "%s or %s", choices, name);
     }
     return choices == NULL ? enumeration : choices;
 }
@@ -173,8 +173,8 @@ static bool check_enum(op_call *call, int32_t index)
     if (operand->kind == IR_OPERAND_ENUM &&
         enum_member_name(param->enum_name, operand->number) != NULL)
         return true;
-    return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be %s, not a %s", param->name,
-                     enum_choices(call, param->enum_name), operand_text(operand));
+    return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be %s, not a %s",
+                     param->name, enum_choices(call, param->enum_name), operand_text(operand));
 }
 
 static bool check_operand(op_call *call, int32_t index)
@@ -193,7 +193,8 @@ static bool check_operand(op_call *call, int32_t index)
     case OPERAND_EXTENTS:
     case OPERAND_SHAPE: return check_list(call, index);
     case OPERAND_DTYPE:
-        return operand->kind == IR_OPERAND_DTYPE || wrong_kind(call, index, "a dtype (pl.FP32, ...)");
+        return operand->kind == IR_OPERAND_DTYPE ||
+               wrong_kind(call, index, "a dtype (pl.FP32, ...)");
     case OPERAND_ENUM: return check_enum(call, index);
     default: return check_handle(call, index);
     }

@@ -1,20 +1,21 @@
 /* Which devices share each window buffer, and which dimensions of host tensors count devices.
  *
- * A buffer's communication domain is the set of devices that are dispatched with one of its windows.
- * What a dispatch contributes follows from its device= expression:
+ * A buffer's communication domain is the set of devices that are dispatched with one of its
+ * windows. What a dispatch contributes follows from its device= expression:
  *
  *     k                                            {k}
  *     variable of pl.range(..., pld.world_size())  all devices
  *     variable of pl.range(start, stop)            {start ... stop-1}, constant bounds, step 1
  *     anything else                                an error: ranks could not be numbered
  *
- * where a name that is assigned once stands for its value. Contributions of a buffer are united; "all"
- * swallows the rest. Before: ir_buffer.devices empty. After: filled, ir_var.buffer of every window set
- * where it is one buffer's, and ir_function.world_dims filled if the front end has not.
+ * where a name that is assigned once stands for its value. Contributions of a buffer are united;
+ * "all" swallows the rest. Before: ir_buffer.devices empty. After: filled, ir_var.buffer of every
+ * window set where it is one buffer's, and ir_function.world_dims filled if the front end has not.
  *
- * Only host functions matter here: windows reach devices by dispatches, and a wrapper or kernel sees
- * the domain of what it was handed. A window variable may stand for several buffers (an `if` merges
- * them); all of them must then have the same devices, or ranks would change their numbers. */
+ * Only host functions matter here: windows reach devices by dispatches, and a wrapper or kernel
+ * sees the domain of what it was handed. A window variable may stand for several buffers (an `if`
+ * merges them); all of them must then have the same devices, or ranks would change their numbers.
+ */
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -161,9 +162,10 @@ static bool range_set(inference *inf, const ir_stmt *loop, ir_device_set *set)
     int64_t stop;
     int64_t step;
     if (!ir_is_const_int(resolve(inf, loop->step), &step) || step != 1) {
-        diag_add(&inf->errors, DIAG_DEVICE_LOOP_STEP, loop->span,
-                 "let the loop run over each device of the group, and skip inside it what must not run",
-                 "this loop dispatches windows to devices: non-unit-step loop is not supported");
+        diag_add(
+            &inf->errors, DIAG_DEVICE_LOOP_STEP, loop->span,
+            "let the loop run over each device of the group, and skip inside it what must not run",
+            "this loop dispatches windows to devices: non-unit-step loop is not supported");
         return false;
     }
     if (is_world_size(inf, loop->stop)) {
@@ -172,15 +174,17 @@ static bool range_set(inference *inf, const ir_stmt *loop, ir_device_set *set)
     }
     if (!ir_is_const_int(resolve(inf, loop->start), &start) ||
         !ir_is_const_int(resolve(inf, loop->stop), &stop)) {
-        diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, loop->span, device_hint,
-                 "this loop dispatches windows to devices that are not known before it runs: the loop "
-                 "bound must be ConstInt or pld.system.world_size()");
+        diag_add(
+            &inf->errors, DIAG_BAD_DEVICE_SET, loop->span, device_hint,
+            "this loop dispatches windows to devices that are not known before it runs: the loop "
+            "bound must be ConstInt or pld.system.world_size()");
         return false;
     }
     if (start < stop && (!is_device(start) || !is_device(stop - 1))) {
-        diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, loop->span, device_hint,
-                 "this loop dispatches to the devices %lld to %lld; a run has devices 0 to %d at most",
-                 (long long)start, (long long)stop - 1, PYPTO_MAX_RANKS - 1);
+        diag_add(
+            &inf->errors, DIAG_BAD_DEVICE_SET, loop->span, device_hint,
+            "this loop dispatches to the devices %lld to %lld; a run has devices 0 to %d at most",
+            (long long)start, (long long)stop - 1, PYPTO_MAX_RANKS - 1);
         return false;
     }
     for (int64_t device = start; device < stop; device++)
@@ -301,12 +305,13 @@ static void check_window(inference *inf, ir_var *window)
         }
         const ir_buffer *a = &inf->p->buffers.items[first];
         const ir_buffer *b = &inf->p->buffers.items[i];
-        if (a->devices.all == b->devices.all && (a->devices.all || a->devices.mask == b->devices.mask))
+        if (a->devices.all == b->devices.all &&
+            (a->devices.all || a->devices.mask == b->devices.mask))
             continue;
         diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, window->span,
                  "dispatch the two windows in statements of their own",
-                 "'%s' may be a window of '%s' or of '%s', which different devices share", window->name,
-                 a->name, b->name);
+                 "'%s' may be a window of '%s' or of '%s', which different devices share",
+                 window->name, a->name, b->name);
         return;
     }
     if (count == 1)
@@ -323,11 +328,12 @@ static void check_buffers(inference *inf)
                      "dead allocation: window buffer '%s' has no pld.tensor.window materialisation",
                      buffer->name);
         else if (!inf->dispatched[i])
-            diag_add(&inf->errors, DIAG_UNUSED_WINDOW, buffer->span,
-                     "pass a window of it to a per-device wrapper with device=, or remove it",
-                     "window buffer '%s' is viewed but not consumed by any chip_orch dispatch, so no "
-                     "device would have it",
-                     buffer->name);
+            diag_add(
+                &inf->errors, DIAG_UNUSED_WINDOW, buffer->span,
+                "pass a window of it to a per-device wrapper with device=, or remove it",
+                "window buffer '%s' is viewed but not consumed by any chip_orch dispatch, so no "
+                "device would have it",
+                buffer->name);
     }
 }
 

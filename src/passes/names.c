@@ -3,16 +3,17 @@
  * A name changes only for a reason that a reader of the emitted C can see:
  *   int      -> int_            a word of C, or a name that emitted functions use themselves
  *   pld_x    -> user_pld_x      the device API's names; leading underscores that C reserves
- *   größe    -> gr_u00f6_u00dfe C identifiers stay ASCII, each other character becomes its code point
- *   x        -> x_2             a second variable of the name (the script rebound x to another type)
+ *   größe    -> gr_u00f6_u00dfe C names stay ASCII; another character becomes its code point
+ *   x        -> x_2             a second variable of the name: the script rebound x to another type
  *   x[r]     -> x_r             a view that the script did not name
  * Functions additionally keep away from the C library's functions, which are external names that a
  * compiler knows by heart; a parameter called `signal` or `index` stays as it is.
  *
  * Names are unique in their function and differ from all names at file level, so that nothing is
- * shadowed. Loop variables live in their loops only: two loops after one another may both use `peer`.
+ * shadowed. Loop variables live in their loops only: two loops after one another may both use
+ * `peer`.
  *
- * Both word lists are sorted (ASCII order) for binary search; a unit test checks that. */
+ * The words stand in reserved.def, sorted for binary search; a unit test checks that. */
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -22,82 +23,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keywords of C17 and C23, macros and types of the headers that emitted files include, and what emitted
- * functions use: their own parameters, scratch, and a few library functions. */
 static const char *const reserved_words[] = {
-    "FLT_EVAL_METHOD", "FP_FAST_FMA", "FP_ILOGB0", "FP_ILOGBNAN", "FP_INFINITE", "FP_NAN",
-    "FP_NORMAL", "FP_SUBNORMAL", "FP_ZERO", "HUGE_VAL", "HUGE_VALF", "HUGE_VALL", "INFINITY",
-    "INT16_C", "INT16_MAX", "INT16_MIN", "INT32_C", "INT32_MAX", "INT32_MIN", "INT64_C",
-    "INT64_MAX", "INT64_MIN", "INT8_C", "INT8_MAX", "INT8_MIN", "INTMAX_C", "INTMAX_MAX",
-    "INTMAX_MIN", "INTPTR_MAX", "INTPTR_MIN", "MATH_ERREXCEPT", "MATH_ERRNO", "NAN", "NULL",
-    "PTRDIFF_MAX", "PTRDIFF_MIN", "SIG_ATOMIC_MAX", "SIG_ATOMIC_MIN", "SIZE_MAX", "UINT16_C",
-    "UINT16_MAX", "UINT32_C", "UINT32_MAX", "UINT64_C", "UINT64_MAX", "UINT8_C", "UINT8_MAX",
-    "UINTMAX_C", "UINTMAX_MAX", "UINTPTR_MAX", "WCHAR_MAX", "WCHAR_MIN", "WINT_MAX", "WINT_MIN",
-    "alignas", "alignof", "args", "asm", "auto", "bool", "break", "case", "char", "const",
-    "constexpr", "continue", "core", "default", "do", "double", "double_t", "else", "enum",
-    "extern", "false", "float", "float_t", "floorf", "fmodf", "for", "fpclassify", "goto", "host",
-    "if", "inline", "int", "int16_t", "int32_t", "int64_t", "int8_t", "int_fast16_t",
-    "int_fast32_t", "int_fast64_t", "int_fast8_t", "int_least16_t", "int_least32_t",
-    "int_least64_t", "int_least8_t", "intmax_t", "intptr_t", "isfinite", "isgreater",
-    "isgreaterequal", "isinf", "isless", "islessequal", "islessgreater", "isnan", "isnormal",
-    "isunordered", "long", "math_errhandling", "max_align_t", "memcpy", "nullptr", "offsetof",
-    "program_buffers", "program_functions", "ptrdiff_t", "register", "restrict", "return",
-    "scratch", "short", "signbit", "signed", "size_t", "sizeof", "static", "static_assert",
-    "struct", "switch", "thread_local", "true", "truncf", "typedef", "typeof", "typeof_unqual",
-    "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uint_fast16_t", "uint_fast32_t",
-    "uint_fast64_t", "uint_fast8_t", "uint_least16_t", "uint_least32_t", "uint_least64_t",
-    "uint_least8_t", "uintmax_t", "uintptr_t", "union", "unsigned", "void", "volatile", "wchar_t",
-    "while",
+#define RESERVED(word) #word,
+#define LIBRARY(word)
+#include "passes/reserved.def"
+#undef RESERVED
+#undef LIBRARY
 };
 
-/* External names of the C library, and those beyond it that compilers know as built-in. */
 static const char *const library_functions[] = {
-    "abort", "abs", "acos", "acosf", "acosh", "acoshf", "acoshl", "acosl", "aligned_alloc",
-    "alloca", "asctime", "asin", "asinf", "asinh", "asinhf", "asinhl", "asinl", "at_quick_exit",
-    "atan", "atan2", "atan2f", "atan2l", "atanf", "atanh", "atanhf", "atanhl", "atanl", "atexit",
-    "atof", "atoi", "atol", "atoll", "bcmp", "bcopy", "bsearch", "bzero", "cabs", "calloc", "carg",
-    "cbrt", "cbrtf", "cbrtl", "ceil", "ceilf", "ceill", "cexp", "cimag", "clearerr", "clock",
-    "clog", "conj", "copysign", "copysignf", "copysignl", "cos", "cosf", "cosh", "coshf", "coshl",
-    "cosl", "cpow", "creal", "csqrt", "ctime", "dcgettext", "dgettext", "difftime", "div", "drem",
-    "erf", "erfc", "erfcf", "erfcl", "erff", "erfl", "errno", "execl", "execle", "execlp", "execv",
-    "execve", "execvp", "exit", "exp", "exp10", "exp2", "exp2f", "exp2l", "expf", "expl", "expm1",
-    "expm1f", "expm1l", "fabs", "fabsf", "fabsl", "fclose", "fdim", "fdimf", "fdiml", "feof",
-    "ferror", "fflush", "ffs", "ffsl", "ffsll", "fgetc", "fgetpos", "fgets", "floor", "floorl",
-    "fma", "fmaf", "fmal", "fmax", "fmaxf", "fmaxl", "fmin", "fminf", "fminl", "fmod", "fmodl",
-    "fopen", "fork", "fprintf", "fputc", "fputs", "fread", "free", "freopen", "frexp", "frexpf",
-    "frexpl", "fscanf", "fseek", "fsetpos", "ftell", "fwrite", "gamma", "getc", "getchar", "getenv",
-    "gets", "gettext", "gmtime", "hypot", "hypotf", "hypotl", "ilogb", "ilogbf", "ilogbl",
-    "imaxabs", "imaxdiv", "index", "isalnum", "isalpha", "isascii", "isblank", "iscntrl", "isdigit",
-    "isgraph", "islower", "isprint", "ispunct", "isspace", "isupper", "iswalnum", "iswalpha",
-    "iswblank", "iswcntrl", "iswctype", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct",
-    "iswspace", "iswupper", "iswxdigit", "isxdigit", "j0", "j1", "jn", "labs", "ldexp", "ldexpf",
-    "ldexpl", "ldiv", "lgamma", "lgammaf", "lgammal", "llabs", "lldiv", "llrint", "llrintf",
-    "llrintl", "llround", "llroundf", "llroundl", "localeconv", "localtime", "log", "log10",
-    "log10f", "log10l", "log1p", "log1pf", "log1pl", "log2", "log2f", "log2l", "logb", "logbf",
-    "logbl", "logf", "logl", "longjmp", "lrint", "lrintf", "lrintl", "lround", "lroundf", "lroundl",
-    "main", "malloc", "mblen", "mbrlen", "mbrtowc", "mbsinit", "mbsrtowcs", "mbstowcs", "mbtowc",
-    "memchr", "memcmp", "memmove", "mempcpy", "memset", "mktime", "modf", "modff", "modfl", "nan",
-    "nanf", "nanl", "nearbyint", "nearbyintf", "nearbyintl", "nextafter", "nextafterf",
-    "nextafterl", "nexttoward", "nexttowardf", "nexttowardl", "perror", "pow", "pow10", "powf",
-    "powl", "printf", "putc", "putchar", "puts", "qsort", "quick_exit", "raise", "rand", "realloc",
-    "remainder", "remainderf", "remainderl", "remove", "remquo", "remquof", "remquol", "rename",
-    "rewind", "rindex", "rint", "rintf", "rintl", "round", "roundf", "roundl", "scalb", "scalbln",
-    "scalblnf", "scalblnl", "scalbn", "scalbnf", "scalbnl", "scanf", "setbuf", "setjmp",
-    "setlocale", "setvbuf", "signal", "significand", "sin", "sincos", "sinf", "sinh", "sinhf",
-    "sinhl", "sinl", "snprintf", "sprintf", "sqrt", "sqrtf", "sqrtl", "srand", "sscanf", "stderr",
-    "stdin", "stdout", "stpcpy", "stpncpy", "strcasecmp", "strcat", "strchr", "strcmp", "strcoll",
-    "strcpy", "strcspn", "strdup", "strerror", "strfmon", "strftime", "strlen", "strncasecmp",
-    "strncat", "strncmp", "strncpy", "strndup", "strpbrk", "strrchr", "strspn", "strstr", "strtod",
-    "strtof", "strtok", "strtol", "strtold", "strtoll", "strtoul", "strtoull", "strxfrm",
-    "swprintf", "swscanf", "system", "tan", "tanf", "tanh", "tanhf", "tanhl", "tanl", "tgamma",
-    "tgammaf", "tgammal", "time", "timespec_get", "tmpfile", "tmpnam", "toascii", "tolower",
-    "toupper", "towctrans", "towlower", "towupper", "trunc", "truncl", "ungetc", "va_arg",
-    "va_copy", "va_end", "va_start", "vfprintf", "vfscanf", "vprintf", "vscanf", "vsnprintf",
-    "vsprintf", "vsscanf", "wcscat", "wcschr", "wcscmp", "wcscoll", "wcscpy", "wcscspn", "wcsftime",
-    "wcslen", "wcsncat", "wcsncmp", "wcsncpy", "wcspbrk", "wcsrchr", "wcsrtombs", "wcsspn",
-    "wcsstr", "wcstod", "wcstof", "wcstok", "wcstol", "wcstold", "wcstoll", "wcstombs", "wcstoul",
-    "wcstoull", "wcsxfrm", "wctob", "wctomb", "wctrans", "wctype", "wmemchr", "wmemcmp", "wmemcpy",
-    "wmemmove", "wmemset", "wprintf", "wscanf", "y0", "y1", "yn",
+#define LIBRARY(word) #word,
+#define RESERVED(word)
+#include "passes/reserved.def"
+#undef RESERVED
+#undef LIBRARY
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -273,8 +212,8 @@ typedef struct made_names {
 static void wish_for_view(void *context, ir_stmt *s)
 {
     made_names *made = context;
-    if (s->kind != IR_DO || s->op_def->id != OP_SUBSCRIPT || s->target == NULL || !s->target->is_made ||
-        s->operands[1].count != 1)
+    if (s->kind != IR_DO || s->op_def->id != OP_SUBSCRIPT || s->target == NULL ||
+        !s->target->is_made || s->operands[1].count != 1)
         return;
     const ir_expr *index = s->operands[1].exprs[0];
     int64_t number;
@@ -286,8 +225,8 @@ static void wish_for_view(void *context, ir_stmt *s)
             arena_printf(made->a, "%s_%lld", s->operands[0].var->name, (long long)number);
 }
 
-/* Parameters first: they are what a reader of the C knows from the script's signature. Then all that
- * lives anywhere in the function, a variable of several loops too. */
+/* Parameters first: they are what a reader of the C knows from the script's signature. Then all
+ * that lives anywhere in the function, a variable of several loops too. */
 static void name_variables(ir_program *p, ir_function *f, const map *file_names)
 {
     namer n = {p->a, file_names, map_make(p->a)};

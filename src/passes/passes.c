@@ -1,8 +1,8 @@
 /* The passes in their order, and the driver that runs them.
  *
- * The order matters in one place only: names come last, so that variables which earlier passes add get
- * one too. A pass that finds errors of the user's program ends the run, because later passes rely on
- * what it would have filled in; inside a pass all errors are collected. */
+ * The order matters in one place only: names come last, so that variables which earlier passes add
+ * get one too. A pass that finds errors of the user's program ends the run, because later passes
+ * rely on what it would have filled in; inside a pass all errors are collected. */
 #include "passes/passes.h"
 
 #include "base/diag.h"

@@ -1,5 +1,5 @@
-/* Passes: IR -> IR, one file each, run in the order of the table in passes.c. The verifier runs after
- * each. */
+/* Passes: IR -> IR, one file each, run in the order of the table in passes.c. The verifier runs
+ * after each. */
 #ifndef PASSES_PASSES_H
 #define PASSES_PASSES_H
 
@@ -19,20 +19,20 @@ const char *platform_names(void);
 /* All passes. Errors of the user's program are added to the status. */
 PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target);
 
-/* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and which
- * dimensions of host tensors count devices. */
+/* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and
+ * which dimensions of host tensors count devices. */
 PYPTO_NODISCARD pypto_status pass_infer_domains(ir_program *p);
 /* Places every tile in its kernel's scratch memory; tiles whose lives do not overlap share it. */
 PYPTO_NODISCARD pypto_status pass_plan_scratch(ir_program *p, const platform *target);
 /* Gives every function and variable a C name of its own. */
 PYPTO_NODISCARD pypto_status pass_names(ir_program *p);
 
-/* Consistency of the IR: operands defined and of the kinds the op table says, spans present, and what
- * the passes up to `after` promise. NULL: the front end's result. Changes nothing. */
+/* Consistency of the IR: operands defined and of the kinds the op table says, spans present, and
+ * what the passes up to `after` promise. NULL: the front end's result. Changes nothing. */
 PYPTO_NODISCARD pypto_status verify_program(ir_program *p, const char *after);
 
-/* Whether a C name is taken in a function (names.c): the emitter asks before it makes up a local. f may
- * be NULL: at file level. */
+/* Whether a C name is taken in a function (names.c): the emitter asks before it makes up a local.
+ * f may be NULL: at file level. */
 bool name_is_taken(const ir_program *p, const ir_function *f, const char *name);
 /* For the unit test: the first word of the reserved lists that is out of order, or NULL. */
 const char *names_first_unsorted(void);

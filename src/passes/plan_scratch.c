@@ -1,22 +1,22 @@
 /* Places every tile of a kernel in its scratch memory.
  *
- * A tile variable keeps one place for the whole kernel, so loop-carried accumulators never move. Two tiles
- * may share bytes when they are never alive at the same time. Three steps:
+ * A tile variable keeps one place for the whole kernel, so loop-carried accumulators never move.
+ * Two tiles may share bytes when they are never alive at the same time. Three steps:
  *
- * 1. Liveness, backwards over the structured statements with sets of tiles. The result is one interval
- *    of positions per tile, the hull of all points where its value is needed; each statement has two, in
- *    front of it (even) and behind it (odd). A loop body is
- *    walked until nothing changes: a tile whose value enters the next iteration is alive at both ends of
- *    the body, hence in the whole loop. (So is one that a branch of the body writes and that is
- *    read after the loop.)
- * 2. Joining: where an elementwise operation (or a copy) is the last to need an operand and the first to
- *    write its result, both get one place. Everywhere else operands and result of a statement
- *    count as alive together (the result in front of the statement already): emitted loops may only write
- *    over what they read at the same index.
+ * 1. Liveness, backwards over the structured statements with sets of tiles. The result is one
+ *    interval of positions per tile, the hull of all points where its value is needed; each
+ *    statement has two, in front of it (even) and behind it (odd). A loop body is walked until
+ *    nothing changes: a tile whose value enters the next iteration is alive at both ends of the
+ *    body, hence in the whole loop. (So is one that a branch of the body writes and that is read
+ *    after the loop.)
+ * 2. Joining: where an elementwise operation (or a copy) is the last to need an operand and the
+ *    first to write its result, both get one place. Everywhere else operands and result of a
+ *    statement count as alive together (the result in front of the statement already): emitted
+ *    loops may only write over what they read at the same index.
  * 3. Packing: largest first, each at the lowest 64-byte boundary where nobody alive with it lies.
  *
- * Before: scratch_offset -1. After: offsets of all tiles that occur, function->scratch_bytes; or, when
- * the platform has less, an error with a map of what lies where. Deterministic: ties go by
+ * Before: scratch_offset -1. After: offsets of all tiles that occur, function->scratch_bytes; or,
+ * when the platform has less, an error with a map of what lies where. Deterministic: ties go by
  * first use, then by id. */
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -116,24 +116,6 @@ static void note_use(void *context, ir_var *var)
         set_bit(pl->touched, pl->place_of[var->id]);
 }
 
-typedef struct tile_search {
-    const ir_var *tile;
-    bool found;
-} tile_search;
-
-static void match_tile(void *context, ir_var *var)
-{
-    tile_search *search = context;
-    search->found |= var == search->tile;
-}
-
-static bool reads_tile(const ir_stmt *s, const ir_var *tile)
-{
-    tile_search search = {tile, false};
-    ir_visit_uses(s, match_tile, &search);
-    return search.found;
-}
-
 static void live_block(planner *pl, const ir_block *block, uint64_t *live);
 
 static void live_for(planner *pl, const ir_stmt *s, uint64_t *live)
@@ -176,7 +158,7 @@ static void live_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
     pl->touched = live;
     ir_visit_uses(s, note_use, pl);
     mark(pl, live, pl->position, s->span.line);
-    if (target >= 0 && !reads_tile(s, s->target))
+    if (target >= 0 && !ir_reads(s, s->target))
         clear_bit(live, target);
 }
 
@@ -204,8 +186,8 @@ static place *find_place(planner *pl, const ir_var *var)
     return &pl->places[i];
 }
 
-/* Puts `result` where `operand` is, if that is needed up to the front of this statement only and the
- * result from here on only. */
+/* Puts `result` where `operand` is, if that is needed up to the front of this statement only and
+ * the result from here on only. */
 static bool try_join(planner *pl, const ir_var *operand, const ir_var *result, int64_t position)
 {
     place *from = find_place(pl, operand);
@@ -342,8 +324,8 @@ static void report_too_large(planner *pl, pypto_status *errors, int64_t bytes,
         return;
     }
     diag_add(errors, DIAG_SCRATCH_TOO_LARGE, pl->f->span,
-             "use smaller tiles, loop over parts of the data, or compile for platform \"cpu\", which has "
-             "no such limit",
+             "use smaller tiles, loop over parts of the data, or compile for platform \"cpu\", "
+             "which has no such limit",
              "the tiles of '%s' need %lld bytes at the same time; a kernel on \"%s\" has %lld",
              pl->f->name, (long long)bytes, target->name, (long long)target->scratch_bytes);
     add_map(pl, errors, target->scratch_bytes);
@@ -371,10 +353,15 @@ static bool collect_tiles(planner *pl)
             continue;
         pl->place_of[i] = pl->count;
         place *at = &pl->places[pl->count];
-        *at = (place){.var = var, .id = var->id, .joined = pl->count, .first = INT64_MAX, .last = -1,
+        *at = (place){.var = var,
+                      .id = var->id,
+                      .joined = pl->count,
+                      .first = INT64_MAX,
+                      .last = -1,
                       .offset = -1};
         pl->count++;
-        if (!size_mul(ir_static_elems(&var->type), pypto_dtype_bytes(var->type.dtype), &at->bytes) ||
+        if (!size_mul(ir_static_elems(&var->type), pypto_dtype_bytes(var->type.dtype),
+                      &at->bytes) ||
             !size_add(at->bytes, SCRATCH_ALIGNMENT - 1, &at->size))
             return false;
         at->size -= at->size % SCRATCH_ALIGNMENT;

@@ -1,6 +1,6 @@
-/* The platforms that a program can be compiled for. All run on the CPU; the names of devices bring the
- * device's limit on scratch memory with them (its unified buffer, less the 8 KiB at the top that the
- * device keeps), so that a program which would not fit there is refused here too. */
+/* The platforms that a program can be compiled for. All run on the CPU; the names of devices bring
+ * the device's limit on scratch memory with them (its unified buffer, less the 8 KiB at the top
+ * that the device keeps), so that a program which would not fit there is refused here too. */
 #include "passes/passes.h"
 
 #include <string.h>

@@ -6,14 +6,14 @@
  *   - variables and functions are registered where their ids say; callees stand before callers
  *   - every variable is assigned on every path before it is read. A loop's body counts as run once,
  *     because a script may use after a loop what the loop has set
- *   - operations have the operands and the result that the op table's own check accepts (op_check), and
- *     stand in a plane where the table allows them
+ *   - operations have the operands and the result that the op table's own check accepts
+ *     (op_check), and stand in a plane where the table allows them
  *   - expressions compute within one category (integer, float, bool); loops and conditions have
  *     integer and BOOL values; a loop variable is assigned by its loop only and read inside it only
  *   - calls go from host to chip and from chip to core, with one operand per parameter of its kind
  *   - statements have places in a script
- *   - and, as soon as the pass has run that fills it in: tiles have places inside the kernel's scratch
- *     memory, everything has a C name */
+ *   - and, as soon as the pass has run that fills it in: tiles have places inside the kernel's
+ *     scratch memory, everything has a C name */
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -82,7 +82,9 @@ static void check_read(void *context, ir_var *var)
 
 static char category(pypto_dtype dtype)
 {
-    return ir_is_integer(dtype) ? 'i' : ir_is_float(dtype) ? 'f' : 'b';
+    if (ir_is_float(dtype))
+        return 'f';
+    return ir_is_integer(dtype) ? (char)'i' : (char)'b';
 }
 
 static void check_op(verifier *v, const op_def *op, const ir_operand *operands, int32_t count,
@@ -107,8 +109,8 @@ static void check_binary(verifier *v, const ir_expr *e)
              pypto_dtype_name(e->b->dtype));
     bool compares = e->op >= IR_LT && e->op <= IR_NE;
     bool logical = e->op == IR_AND || e->op == IR_OR;
-    bool wants_ints = e->op == IR_SHL || e->op == IR_SHR || e->op == IR_BITAND || e->op == IR_BITOR ||
-                      e->op == IR_BITXOR;
+    bool wants_ints = e->op == IR_SHL || e->op == IR_SHR || e->op == IR_BITAND ||
+                      e->op == IR_BITOR || e->op == IR_BITXOR;
     if (compares || logical ? e->dtype != PYPTO_BOOL : category(e->dtype) != a)
         fail(v, "an expression of dtype %s computes with %s", pypto_dtype_name(e->dtype),
              pypto_dtype_name(e->a->dtype));
@@ -207,7 +209,8 @@ static void check_do(verifier *v, const ir_stmt *s)
     if (!same)
         fail(v, "'%s' does not have the type of %s's result", s->target->name,
              s->op_def->spellings[0]);
-    if (result.kind == IR_BUFFER && (s->target->buffer < 0 || s->target->buffer >= v->p->buffers.count))
+    if (result.kind == IR_BUFFER &&
+        (s->target->buffer < 0 || s->target->buffer >= v->p->buffers.count))
         fail(v, "'%s' is no registered buffer", s->target->name);
 }
 
@@ -220,8 +223,8 @@ static void check_argument(verifier *v, const ir_operand *operand, const ir_var 
              category(operand->expr->dtype) == category(param->type.dtype);
         break;
     case IR_TENSOR:
-        ok = operand->kind == IR_OPERAND_VAR && (operand->var->type.kind == IR_TENSOR ||
-                                                 operand->var->type.kind == IR_WINDOW);
+        ok = operand->kind == IR_OPERAND_VAR &&
+             (operand->var->type.kind == IR_TENSOR || operand->var->type.kind == IR_WINDOW);
         break;
     case IR_WINDOW:
         ok = operand->kind == IR_OPERAND_VAR && operand->var->type.kind == IR_WINDOW;
@@ -299,7 +302,7 @@ static void check_for(verifier *v, const ir_stmt *s)
         fail(v, "a loop without an integer variable");
     check_target(v, s);
     check_block(v, &s->body);
-    if (!failed(v)) /* read inside the loop only */
+    if (!failed(v) && s->target != NULL) /* read inside the loop only */
         v->defined[s->target->id / 64] &= ~(UINT64_C(1) << (s->target->id % 64));
 }
 

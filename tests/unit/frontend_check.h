@@ -20,54 +20,55 @@
 
 #include <cmocka.h>
 
-#define HEAD                                                                                       \
-    "import pypto.language as pl\n"                                                                \
-    "import pypto.language.distributed as pld\n"                                                   \
-    "NR = pl.dynamic('NR')\n"                                                                      \
-    "N = 8\n"                                                                                      \
-    "DT = pl.FP32\n"                                                                               \
+#define HEAD                                     \
+    "import pypto.language as pl\n"              \
+    "import pypto.language.distributed as pld\n" \
+    "NR = pl.dynamic('NR')\n"                    \
+    "N = 8\n"                                    \
+    "DT = pl.FP32\n"                             \
     "OP = pld.NotifyOp.Set\n"
 
-#define PARAMS                                                                                     \
-    "x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]], "                       \
-    "w: pl.InOut[pld.DistributedTensor[[4, N], pl.FP32]], "                                        \
-    "s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]], "                                      \
+#define PARAMS                                                               \
+    "x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]], " \
+    "w: pl.InOut[pld.DistributedTensor[[4, N], pl.FP32]], "                  \
+    "s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]], "                \
     "n: pl.Scalar[pl.INT32], f: pl.Scalar[pl.FP32], b: pl.Scalar[pl.BOOL]"
 
 #define KERNEL_LINE 9
-#define KERNEL(body)                                                                               \
-    HEAD "@pl.jit.incore\n"                                                                        \
-         "def k(" PARAMS "):\n" body "@pl.jit\n"                                                   \
-         "def c(" PARAMS "):\n"                                                                    \
-         "    return k(x, y, w, s, n, f, b)\n"                                                     \
-         "@pl.jit.host\n"                                                                          \
-         "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]]):\n"  \
-         "    wb = pld.alloc_window_buffer([4, N], dtype=pl.FP32)\n"                               \
-         "    sb = pld.alloc_window_buffer(pld.world_size() * 4)\n"                                \
-         "    for r in pl.range(pld.world_size()):\n"                                              \
-         "        w = pld.window(wb, [4, N], dtype=pl.FP32)\n"                                     \
-         "        s = pld.window(sb, [pld.world_size(), 1], dtype=pl.INT32)\n"                     \
-         "        c(x[r], y[r], w, s, r, 1.5, True, device=r)\n"                                   \
+#define KERNEL(body)                                                                              \
+    HEAD "@pl.jit.incore\n"                                                                       \
+         "def k(" PARAMS "):\n" body "@pl.jit\n"                                                  \
+         "def c(" PARAMS "):\n"                                                                   \
+         "    return k(x, y, w, s, n, f, b)\n"                                                    \
+         "@pl.jit.host\n"                                                                         \
+         "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]]):\n" \
+         "    wb = pld.alloc_window_buffer([4, N], dtype=pl.FP32)\n"                              \
+         "    sb = pld.alloc_window_buffer(pld.world_size() * 4)\n"                               \
+         "    for r in pl.range(pld.world_size()):\n"                                             \
+         "        w = pld.window(wb, [4, N], dtype=pl.FP32)\n"                                    \
+         "        s = pld.window(sb, [pld.world_size(), 1], dtype=pl.INT32)\n"                    \
+         "        c(x[r], y[r], w, s, r, 1.5, True, device=r)\n"                                  \
          "    return y\n"
 
 /* c2 takes tensors and a number, c3 windows too. */
-#define HOST_LINE 20
-#define HOST(body)                                                                                 \
-    HEAD "@pl.jit.incore\n"                                                                        \
-         "def k(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]]):\n"          \
-         "    return pl.store(pl.load(x, [0, 0], [4, N]), [0, 0], y)\n"                            \
-         "@pl.jit\n"                                                                               \
-         "def c2(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]], "           \
-         "n: pl.Scalar[pl.INT32]):\n"                                                              \
-         "    return k(x, y)\n"                                                                    \
-         "@pl.jit\n"                                                                               \
-         "def c3(x: pl.Tensor[[4, N], pl.FP32], w: pl.InOut[pld.DistributedTensor[[1, N], pl.FP32]], " \
-         "s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):\n"                               \
-         "    pass\n"                                                                              \
-         "P = 4\n"                                                                                 \
-         "@pl.jit.host\n"                                                                          \
-         "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]], "    \
-         "q: pl.Scalar[pl.INDEX]):\n" body
+#define HOST_LINE 19
+#define HOST(body)                                                                                    \
+    HEAD                                                                                              \
+        "@pl.jit.incore\n"                                                                            \
+        "def k(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]]):\n"              \
+        "    return pl.store(pl.load(x, [0, 0], [4, N]), [0, 0], y)\n"                                \
+        "@pl.jit\n"                                                                                   \
+        "def c2(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]], "               \
+        "n: pl.Scalar[pl.INT32]):\n"                                                                  \
+        "    return k(x, y)\n"                                                                        \
+        "@pl.jit\n"                                                                                   \
+        "def c3(x: pl.Tensor[[4, N], pl.FP32], w: pl.InOut[pld.DistributedTensor[[1, N], pl.FP32]], " \
+        "s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):\n"                                   \
+        "    pass\n"                                                                                  \
+        "P = 4\n"                                                                                     \
+        "@pl.jit.host\n"                                                                              \
+        "def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]], "        \
+        "q: pl.Scalar[pl.INDEX]):\n" body
 
 static jmp_buf memory_exhausted; /* set by run_group(), which outlives every arena */
 
@@ -94,8 +95,8 @@ static inline void lower_into(lowered *l, const char *source, const char *entry,
     arena_set_recovery(l->a, &memory_exhausted);
     l->module = script_parse(l->a, "t.py", source);
     frontend_embedder embedder = script_embedder(l->module);
-    l->status = frontend_lower(l->a, &embedder, script_function(l->module, entry), args, count,
-                               &l->result);
+    l->status =
+        frontend_lower(l->a, &embedder, script_function(l->module, entry), args, count, &l->result);
 }
 
 static inline lowered lower(const char *source, const char *entry)
@@ -199,7 +200,8 @@ static inline bool error_matches(const pypto_diagnostic *d, const expected_error
 {
     return d != NULL && strcmp(d->code, e->code) == 0 &&
            (e->line == 0 || d->span.line == first + e->line - 1) &&
-           (e->column < 0 || d->span.column == e->column) && strstr(d->message, e->message) != NULL &&
+           (e->column < 0 || d->span.column == e->column) &&
+           strstr(d->message, e->message) != NULL &&
            (e->hint == NULL || (d->hint != NULL && strstr(d->hint, e->hint) != NULL)) &&
            (d->span.line == 0 || d->source != NULL);
 }

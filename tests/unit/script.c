@@ -61,8 +61,7 @@ static name_value evaluate(script *s, const syntax_expr *e)
         const char *path = arena_printf(s->a, "%s.%s", base.text, e->text);
         return (name_value){.kind = base.kind, .text = path};
     }
-    case SYNTAX_CALL:
-        return (name_value){.kind = NAME_DYNAMIC, .text = e->items.items[0]->text};
+    case SYNTAX_CALL: return (name_value){.kind = NAME_DYNAMIC, .text = e->items.items[0]->text};
     case SYNTAX_LIST:
     case SYNTAX_TUPLE: {
         name_value list = {.kind = NAME_LIST, .count = (int32_t)e->items.count};

@@ -48,15 +48,17 @@ static void __attribute__((noreturn)) give_up(const parser *p, int32_t line, con
 static void add_token(parser *p, token_kind kind, const char *start, int64_t length, int32_t line,
                       int64_t column)
 {
-    token t = {kind, arena_strndup(p->a, start, length),
+    token t = {kind,
+               arena_strndup(p->a, start, length),
                {p->file, line, (int32_t)column, line, (int32_t)(column + length)}};
     vec_push(p->a, &p->tokens, t);
 }
 
 static int64_t operator_length(const char *s)
 {
-    static const char *const longs[] = {"**=", "//=", ">>=", "<<=", "...", "**", "//", "<<", ">>", "<=", ">=",
-                                        "==",  "!=",  "->",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^="};
+    static const char *const longs[] = {"**=", "//=", ">>=", "<<=", "...", "**", "//", "<<",
+                                        ">>",  "<=",  ">=",  "==",  "!=",  "->", "+=", "-=",
+                                        "*=",  "/=",  "%=",  "&=",  "|=",  "^="};
     for (size_t i = 0; i < sizeof longs / sizeof longs[0]; i++) {
         if (strncmp(s, longs[i], strlen(longs[i])) == 0)
             return (int64_t)strlen(longs[i]);
@@ -121,7 +123,8 @@ static void tokenize(parser *p)
             depth = change_indent(p, stack, depth, at - s, line);
         while (at < end && *at != '#') {
             int64_t n = *at == ' ' ? 1 : scan_token(p, at, line, at - s);
-            brackets += (n == 1 && strchr("([{", *at) != NULL) - (n == 1 && strchr(")]}", *at) != NULL);
+            brackets +=
+                (n == 1 && strchr("([{", *at) != NULL) - (n == 1 && strchr(")]}", *at) != NULL);
             at += n;
         }
         if (!blank && brackets == 0)
@@ -190,7 +193,8 @@ static syntax_expr *parse_tuple(parser *p);
 static void skip_brackets(parser *p)
 {
     for (int depth = 1; depth > 0; p->at++)
-        depth += (is(p, "(") || is(p, "[") || is(p, "{")) - (is(p, ")") || is(p, "]") || is(p, "}"));
+        depth +=
+            (is(p, "(") || is(p, "[") || is(p, "{")) - (is(p, ")") || is(p, "]") || is(p, "}"));
 }
 
 static syntax_expr *other(parser *p, const char *class_name, pypto_span start)
@@ -363,7 +367,8 @@ static syntax_expr *parse_unary(parser *p)
 
 static syntax_expr *parse_binary(parser *p, int level)
 {
-    static const char *const levels[][6] = {{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
+    static const char *const levels[][6] = {{"|"},        {"^"},      {"&"},
+                                            {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
     if (level == 6)
         return parse_unary(p);
     pypto_span start = peek(p)->span;
@@ -491,9 +496,12 @@ static bool parse_simple_keyword(parser *p, syntax_stmt *s)
         syntax_stmt_kind kind;
         const char *class_name;
     } words[] = {
-        {"pass", SYNTAX_PASS, NULL},         {"break", SYNTAX_BREAK, NULL},
-        {"continue", SYNTAX_CONTINUE, NULL}, {"return", SYNTAX_RETURN, NULL},
-        {"assert", SYNTAX_STMT_OTHER, "Assert"}, {"del", SYNTAX_STMT_OTHER, "Delete"},
+        {"pass", SYNTAX_PASS, NULL},
+        {"break", SYNTAX_BREAK, NULL},
+        {"continue", SYNTAX_CONTINUE, NULL},
+        {"return", SYNTAX_RETURN, NULL},
+        {"assert", SYNTAX_STMT_OTHER, "Assert"},
+        {"del", SYNTAX_STMT_OTHER, "Delete"},
         {"raise", SYNTAX_STMT_OTHER, "Raise"},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

@@ -1,6 +1,6 @@
-/* The IR of the quick start, built by hand with the builder as the front end would: what the tests of IR,
- * passes, emitter and compile driver share. Header-only, because helpers in this folder are linked into
- * tests that do not see hidden functions. */
+/* The IR of the quick start, built by hand with the builder as the front end would: what the tests
+ * of IR, passes, emitter and compile driver share. Header-only, because helpers in this folder are
+ * linked into tests that do not see hidden functions. */
 #ifndef TESTS_SEED_PROGRAM_H
 #define TESTS_SEED_PROGRAM_H
 
@@ -54,8 +54,8 @@ static inline ir_operand operand_enum(int64_t number)
 }
 
 /* target may be NULL. */
-static inline ir_stmt *seed_do(ir_program *p, ir_block *into, int32_t line, ir_var *target, op_id id,
-                               int32_t count, const ir_operand *operands)
+static inline ir_stmt *seed_do(ir_program *p, ir_block *into, int32_t line, ir_var *target,
+                               op_id id, int32_t count, const ir_operand *operands)
 {
     ir_stmt *s = ir_stmt_create(p, into, IR_DO, seed_span(line));
     s->target = target;
@@ -66,8 +66,8 @@ static inline ir_stmt *seed_do(ir_program *p, ir_block *into, int32_t line, ir_v
         s->operands[i] = operands[i];
     return s;
 }
-#define DO(p, into, line, target, id, ...)                          \
-    seed_do((p), (into), (line), (target), (id),                    \
+#define DO(p, into, line, target, id, ...)                                       \
+    seed_do((p), (into), (line), (target), (id),                                 \
             (int32_t)(sizeof((ir_operand[]){__VA_ARGS__}) / sizeof(ir_operand)), \
             (ir_operand[]){__VA_ARGS__})
 
@@ -100,7 +100,8 @@ static inline ir_stmt *seed_for(ir_program *p, ir_block *into, int32_t line, ir_
     return s;
 }
 
-static inline ir_stmt *seed_if(ir_program *p, ir_block *into, int32_t line, const ir_expr *condition)
+static inline ir_stmt *seed_if(ir_program *p, ir_block *into, int32_t line,
+                               const ir_expr *condition)
 {
     ir_stmt *s = ir_stmt_create(p, into, IR_IF, seed_span(line));
     s->value = condition;
@@ -152,8 +153,8 @@ static inline seed_params seed_device_params(ir_program *p, ir_function *f, int6
                            seed_span(line + 3));
     v.nr = ir_var_create(p, f, IR_VAR_DIM, "NR", ir_scalar_type(PYPTO_INDEX), seed_span(line + 4));
     const ir_expr *cells[] = {ir_ref(a, v.nr), ir_int(a, 1)};
-    v.signal = ir_var_create(p, f, IR_VAR_PARAM, "signal", seed_memory(IR_WINDOW, PYPTO_INT32, 2, cells),
-                             seed_span(line + 4));
+    v.signal = ir_var_create(p, f, IR_VAR_PARAM, "signal",
+                             seed_memory(IR_WINDOW, PYPTO_INT32, 2, cells), seed_span(line + 4));
     v.out->direction = PLD_OUT;
     v.data->direction = PLD_INOUT;
     v.signal->direction = PLD_INOUT;
@@ -178,10 +179,13 @@ static inline ir_function *seed_kernel(ir_program *p, int64_t size, pypto_dtype 
     ir_var *my_rank = seed_local(p, f, "my_rank", ir_scalar_type(PYPTO_INT32), 15);
     ir_var *nranks = seed_local(p, f, "nranks", ir_scalar_type(PYPTO_INT32), 16);
     ir_var *local = seed_local(p, f, "local", tile, 19);
-    ir_var *peer = ir_var_create(p, f, IR_VAR_LOOP, "peer", ir_scalar_type(PYPTO_INDEX), seed_span(23));
-    ir_var *src = ir_var_create(p, f, IR_VAR_LOOP, "src", ir_scalar_type(PYPTO_INDEX), seed_span(29));
+    ir_var *peer =
+        ir_var_create(p, f, IR_VAR_LOOP, "peer", ir_scalar_type(PYPTO_INDEX), seed_span(23));
+    ir_var *src =
+        ir_var_create(p, f, IR_VAR_LOOP, "src", ir_scalar_type(PYPTO_INDEX), seed_span(29));
     ir_var *acc = seed_local(p, f, "acc", tile, 37);
-    ir_var *other = ir_var_create(p, f, IR_VAR_LOOP, "peer", ir_scalar_type(PYPTO_INDEX), seed_span(38));
+    ir_var *other =
+        ir_var_create(p, f, IR_VAR_LOOP, "peer", ir_scalar_type(PYPTO_INDEX), seed_span(38));
     ir_var *peer_tile = seed_local(p, f, "peer_tile", tile, 40);
 
     DO(p, &f->body, 14, ctx, OP_GET_COMM_CTX, operand_var(v.data));
@@ -194,17 +198,20 @@ static inline ir_function *seed_kernel(ir_program *p, int64_t size, pypto_dtype 
     DO(p, &f->body, 20, v.data, OP_STORE, operand_var(local), origin, operand_var(v.data));
 
     ir_stmt *loop = seed_for(p, &f->body, 23, peer, ranks);
-    ir_stmt *guard = seed_if(p, &loop->body, 24, ir_binary(a, IR_NE, ir_ref(a, peer), me, PYPTO_BOOL, seed_span(24)));
+    ir_stmt *guard = seed_if(p, &loop->body, 24,
+                             ir_binary(a, IR_NE, ir_ref(a, peer), me, PYPTO_BOOL, seed_span(24)));
     DO(p, &guard->body, 25, NULL, OP_NOTIFY, operand_var(v.signal), operand_expr(ir_ref(a, peer)),
        operand_list(a, 2, ir_ref(a, my_rank), ir_int(a, 0)), operand_expr(one), operand_enum(0));
     loop = seed_for(p, &f->body, 29, src, ranks);
-    guard = seed_if(p, &loop->body, 30, ir_binary(a, IR_NE, ir_ref(a, src), me, PYPTO_BOOL, seed_span(30)));
+    guard = seed_if(p, &loop->body, 30,
+                    ir_binary(a, IR_NE, ir_ref(a, src), me, PYPTO_BOOL, seed_span(30)));
     DO(p, &guard->body, 31, NULL, OP_WAIT, operand_var(v.signal),
        operand_list(a, 2, ir_ref(a, src), ir_int(a, 0)), operand_expr(one), operand_enum(1));
 
     DO(p, &f->body, 37, acc, OP_LOAD, operand_var(v.data), origin, whole);
     loop = seed_for(p, &f->body, 38, other, ranks);
-    guard = seed_if(p, &loop->body, 39, ir_binary(a, IR_NE, ir_ref(a, other), me, PYPTO_BOOL, seed_span(39)));
+    guard = seed_if(p, &loop->body, 39,
+                    ir_binary(a, IR_NE, ir_ref(a, other), me, PYPTO_BOOL, seed_span(39)));
     DO(p, &guard->body, 40, peer_tile, OP_REMOTE_LOAD, operand_var(v.data),
        operand_expr(ir_ref(a, other)), origin, whole);
     DO(p, &guard->body, 43, acc, OP_ADD, operand_var(acc), operand_var(peer_tile));
@@ -238,14 +245,15 @@ static inline ir_function *seed_wrapper(ir_program *p, ir_function *kernel, int6
     return f;
 }
 
-static inline ir_var *seed_buffer(ir_program *p, ir_function *f, const char *name, const ir_expr *bytes,
-                                  int32_t line)
+static inline ir_var *seed_buffer(ir_program *p, ir_function *f, const char *name,
+                                  const ir_expr *bytes, int32_t line)
 {
     ir_var *var = seed_local(p, f, name, (ir_type){.kind = IR_BUFFER}, line);
     var->buffer = (int32_t)p->buffers.count;
     ir_buffer buffer = {var->name, seed_span(line), {false, 0}};
     vec_push(p->a, &p->buffers, buffer);
-    DO(p, &f->body, line, var, OP_ALLOC_WINDOW, operand_expr(bytes), (ir_operand){.kind = IR_OPERAND_NONE});
+    DO(p, &f->body, line, var, OP_ALLOC_WINDOW, operand_expr(bytes),
+       (ir_operand){.kind = IR_OPERAND_NONE});
     return var;
 }
 
@@ -257,19 +265,21 @@ static inline ir_function *seed_host(ir_program *p, ir_function *wrapper, int64_
     ir_var *nr = ir_var_create(p, f, IR_VAR_DIM, "NR", ir_scalar_type(PYPTO_INDEX), seed_span(60));
     const ir_expr *cube[] = {ir_ref(a, nr), ir_int(a, 1), ir_int(a, size)};
     const ir_expr *row[] = {ir_int(a, 1), ir_int(a, size)};
-    ir_var *inputs = ir_var_create(p, f, IR_VAR_PARAM, "inputs", seed_memory(IR_TENSOR, dtype, 3, cube),
-                                   seed_span(60));
-    ir_var *outputs = ir_var_create(p, f, IR_VAR_PARAM, "outputs", seed_memory(IR_TENSOR, dtype, 3, cube),
-                                    seed_span(61));
+    ir_var *inputs = ir_var_create(p, f, IR_VAR_PARAM, "inputs",
+                                   seed_memory(IR_TENSOR, dtype, 3, cube), seed_span(60));
+    ir_var *outputs = ir_var_create(p, f, IR_VAR_PARAM, "outputs",
+                                    seed_memory(IR_TENSOR, dtype, 3, cube), seed_span(61));
     outputs->direction = PLD_OUT;
     ir_dim dim = {nr, 0, 0, 1, 0};
     vec_push(a, &f->dims, dim);
     vec_push(a, &f->results, outputs);
 
     const ir_expr *world = seed_pure(p, OP_WORLD_SIZE, NULL, PYPTO_INT64);
-    ir_var *data_buf = seed_buffer(p, f, "data_buf", ir_int(a, size * pypto_dtype_bytes(dtype)), 63);
-    ir_var *signal_buf = seed_buffer(
-        p, f, "signal_buf", ir_binary(a, IR_MUL, world, ir_int(a, 4), PYPTO_INT64, seed_span(64)), 64);
+    ir_var *data_buf =
+        seed_buffer(p, f, "data_buf", ir_int(a, size * pypto_dtype_bytes(dtype)), 63);
+    ir_var *signal_buf =
+        seed_buffer(p, f, "signal_buf",
+                    ir_binary(a, IR_MUL, world, ir_int(a, 4), PYPTO_INT64, seed_span(64)), 64);
 
     ir_var *r = ir_var_create(p, f, IR_VAR_LOOP, "r", ir_scalar_type(PYPTO_INDEX), seed_span(66));
     const ir_expr *cells[] = {world, ir_int(a, 1)};
@@ -285,8 +295,10 @@ static inline ir_function *seed_host(ir_program *p, ir_function *wrapper, int64_
        operand_list(a, 2, ir_int(a, 1), ir_int(a, size)), operand_dtype(dtype));
     DO(p, &loop->body, 68, signal, OP_WINDOW, operand_var(signal_buf),
        operand_list(a, 2, world, ir_int(a, 1)), operand_dtype(PYPTO_INT32));
-    DO(p, &loop->body, 69, in_r, OP_SUBSCRIPT, operand_var(inputs), operand_list(a, 1, ir_ref(a, r), NULL));
-    DO(p, &loop->body, 69, out_r, OP_SUBSCRIPT, operand_var(outputs), operand_list(a, 1, ir_ref(a, r), NULL));
+    DO(p, &loop->body, 69, in_r, OP_SUBSCRIPT, operand_var(inputs),
+       operand_list(a, 1, ir_ref(a, r), NULL));
+    DO(p, &loop->body, 69, out_r, OP_SUBSCRIPT, operand_var(outputs),
+       operand_list(a, 1, ir_ref(a, r), NULL));
     ir_var *args[] = {in_r, out_r, data, signal};
     seed_call(p, &loop->body, 69, wrapper, 4, args, ir_ref(a, r));
     ir_stmt_create(p, &f->body, IR_RETURN, seed_span(70));

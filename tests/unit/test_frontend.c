@@ -200,9 +200,8 @@ static void test_fact_texts(void **state)
     (void)state;
     arena *a = arena_create();
     arena_set_recovery(a, &memory_exhausted);
-    name_value items[] = {{.kind = NAME_INT, .integer = -1},
-                          {.kind = NAME_FLOAT, .real = 1.5},
-                          {.kind = NAME_NONE}};
+    name_value items[] = {
+        {.kind = NAME_INT, .integer = -1}, {.kind = NAME_FLOAT, .real = 1.5}, {.kind = NAME_NONE}};
     const struct {
         name_value value;
         const char *expected;
@@ -303,17 +302,17 @@ static void test_early_return(void **state)
 static void test_tuple_results(void **state)
 {
     (void)state;
-    const char *source = HEAD
-        "@pl.jit.incore\n"
-        "def k(a: pl.Out[pl.Tensor[[8], pl.FP32]], b: pl.Out[pl.Tensor[[8], pl.INT32]]) -> "
-        "tuple[pl.Tensor[[8], pl.INT32], pl.Tensor[[8], pl.FP32]]:\n"
-        "    return b, a\n"
-        "@pl.jit\n"
-        "def c(a: pl.Out[pl.Tensor[[8], pl.FP32]], b: pl.Out[pl.Tensor[[8], pl.INT32]]):\n"
-        "    p, q = k(a, b)\n"
-        "    r = k(a, p)\n"
-        "    k(b=p, a=r[1])\n"
-        "    return q\n";
+    const char *source =
+        HEAD "@pl.jit.incore\n"
+             "def k(a: pl.Out[pl.Tensor[[8], pl.FP32]], b: pl.Out[pl.Tensor[[8], pl.INT32]]) -> "
+             "tuple[pl.Tensor[[8], pl.INT32], pl.Tensor[[8], pl.FP32]]:\n"
+             "    return b, a\n"
+             "@pl.jit\n"
+             "def c(a: pl.Out[pl.Tensor[[8], pl.FP32]], b: pl.Out[pl.Tensor[[8], pl.INT32]]):\n"
+             "    p, q = k(a, b)\n"
+             "    r = k(a, p)\n"
+             "    k(b=p, a=r[1])\n"
+             "    return q\n";
     lowered l = lower(source, "c");
     expect_ok(&l);
     assert_string_equal(body_text(&l, "c"), "call k(a, b)\ncall k(a, b)\ncall k(a, b)\n");
@@ -374,11 +373,12 @@ static void test_local_constants(void **state)
 static void test_dynamic_dimension_as_a_number(void **state)
 {
     (void)state;
-    expect_body(KERNEL("    for i in pl.range(NR):\n"
-                       "        pld.system.wait(s, [i, 0], pl.dynamic('NR') - 1, cmp=pld.WaitCmp.Eq)\n"),
-                "h", "k",
-                "for i in range(0, NR, 1)\n"
-                "  pld.system.wait(s, [i, 0], (NR - 1), cmp=WaitCmp.Eq)\n");
+    expect_body(
+        KERNEL("    for i in pl.range(NR):\n"
+               "        pld.system.wait(s, [i, 0], pl.dynamic('NR') - 1, cmp=pld.WaitCmp.Eq)\n"),
+        "h", "k",
+        "for i in range(0, NR, 1)\n"
+        "  pld.system.wait(s, [i, 0], (NR - 1), cmp=WaitCmp.Eq)\n");
 }
 
 int main(void)

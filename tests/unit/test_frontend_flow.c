@@ -99,7 +99,8 @@ static void test_names_of_one_branch(void **state)
                         "    pl.store(t, [0, 0], y)\n"
                         "    pl.store(t, [0, 0], y)\n"),
                  "h", KERNEL_LINE,
-                 (expected_error){"PYPTO-S106", 3, 13, "assigned in only one branch of the 'if' at line 9",
+                 (expected_error){"PYPTO-S106", 3, 13,
+                                  "assigned in only one branch of the 'if' at line 9",
                                   "both branches"});
     /* A branch that has returned does not count. */
     lowered l = lower(KERNEL("    if b:\n"
@@ -115,12 +116,13 @@ static void test_names_of_one_branch(void **state)
 static void test_types_that_do_not_agree(void **state)
 {
     (void)state;
-    expect_error(KERNEL("    t = " LOAD "\n"
-                        "    if b:\n"
-                        "        t = pl.load(x, [0, 0], [2, N])\n"
-                        "    pl.store(t, [0, 0], y)\n"),
-                 "h", KERNEL_LINE,
-                 (expected_error){"PYPTO-T206", 4, 13, "lines 11 and 9 bind different types", "pl.cast"});
+    expect_error(
+        KERNEL("    t = " LOAD "\n"
+               "    if b:\n"
+               "        t = pl.load(x, [0, 0], [2, N])\n"
+               "    pl.store(t, [0, 0], y)\n"),
+        "h", KERNEL_LINE,
+        (expected_error){"PYPTO-T206", 4, 13, "lines 11 and 9 bind different types", "pl.cast"});
     /* Nobody reads the name afterwards. */
     lowered l = lower(KERNEL("    t = " LOAD "\n"
                              "    if b:\n"
@@ -292,13 +294,14 @@ static void test_names_reused_across_loops(void **state)
 static void test_loop_types_that_do_not_agree(void **state)
 {
     (void)state;
-    expect_error(KERNEL("    t = " LOAD "\n"
-                        "    for i in pl.range(n):\n"
-                        "        pl.store(t, [0, 0], y)\n"
-                        "        t = pl.load(x, [0, 0], [2, N])\n"
-                        "    pl.store(t, [0, 0], y)\n"),
-                 "h", KERNEL_LINE,
-                 (expected_error){"PYPTO-T206", 4, 8, "the next turn of the loop reads it", "pl.cast"});
+    expect_error(
+        KERNEL("    t = " LOAD "\n"
+               "    for i in pl.range(n):\n"
+               "        pl.store(t, [0, 0], y)\n"
+               "        t = pl.load(x, [0, 0], [2, N])\n"
+               "    pl.store(t, [0, 0], y)\n"),
+        "h", KERNEL_LINE,
+        (expected_error){"PYPTO-T206", 4, 8, "the next turn of the loop reads it", "pl.cast"});
     expect_error(KERNEL("    t = " LOAD "\n"
                         "    for i in pl.range(n):\n"
                         "        t = pl.load(x, [0, 0], [2, N])\n"

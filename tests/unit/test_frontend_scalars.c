@@ -46,8 +46,7 @@ static void test_promotion(void **state)
          "t0 = pld.get_comm_ctx(w)\n" PRINTED("((n - int32(1)) % pld.nranks(t0))")},
         {VALUE("n << 3 | n & 1"), PRINTED("((n << 3) | (n & int32(1)))")},
         {VALUE("~n - -n"), PRINTED("((~n) - (-n))")},
-        {VALUE("pl.cast(f * 2 + 0.5, target_type=pl.INT32)"),
-         PRINTED("int32(((f * 2.0) + 0.5))")},
+        {VALUE("pl.cast(f * 2 + 0.5, target_type=pl.INT32)"), PRINTED("int32(((f * 2.0) + 0.5))")},
         {VALUE("n + 0"), PRINTED("n")},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -64,8 +63,7 @@ static void test_conditions(void **state)
         {TEST("NR != n"), "if (NR != index(n))\n"},
         {TEST("pl.cast(n, pl.UINT32) < n"), "if (index(uint32(n)) < index(n))\n"},
         {TEST("0 < n <= 4"), "if ((int32(0) < n) and (n <= int32(4)))\n"},
-        {TEST("not b and (n > 1 or f < 2)"),
-         "if ((not b) and ((n > int32(1)) or (f < 2.0)))\n"},
+        {TEST("not b and (n > 1 or f < 2)"), "if ((not b) and ((n > int32(1)) or (f < 2.0)))\n"},
         {TEST("b == True"), "if (b == True)\n"},
         {TEST("N == 8 and b"), "if b\n"},
         {TEST("b or N < 8"), "if b\n"},
@@ -131,7 +129,8 @@ static void test_errors(void **state)
         expected_error error;
     } rows[] = {
         {VALUE("n + f"), {"PYPTO-T210", 1, 36, "requires same numeric dtype category", "pl.cast"}},
-        {VALUE("n + 0.5"), {"PYPTO-T210", 1, 36, "requires same numeric dtype category", "pl.cast"}},
+        {VALUE("n + 0.5"),
+         {"PYPTO-T210", 1, 36, "requires same numeric dtype category", "pl.cast"}},
         {VALUE("b + 1"), {"PYPTO-T210", 1, 36, "does not accept bool dtype", NULL}},
         {VALUE("n / 2"), {"PYPTO-T210", 1, 36, "'/' divides floats, not int32", "//"}},
         {VALUE("f // 2"), {"PYPTO-T210", 1, 36, "'//' needs integers", "pl.cast"}},

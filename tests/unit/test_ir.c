@@ -1,4 +1,5 @@
-/* The builder and the printer of the IR: folding, equality, sizes, texts of expressions and types. */
+/* The builder and the printer of the IR: folding, equality, sizes, texts of expressions and types.
+ */
 #include "seed_program.h"
 
 #include "base/diag.h"
@@ -28,7 +29,8 @@ static int drop_arena(void **state)
     return 0;
 }
 
-static const ir_expr *binary_of(ir_operator op, int64_t x, int64_t y, pypto_dtype dtype, pypto_dtype result)
+static const ir_expr *binary_of(ir_operator op, int64_t x, int64_t y, pypto_dtype dtype,
+                                pypto_dtype result)
 {
     return ir_binary(a, op, ir_int_of(a, x, dtype), ir_int_of(a, y, dtype), result, SPAN_NONE);
 }
@@ -87,7 +89,8 @@ static void overflow_of_64_bits_stays(void **state)
     stays(IR_ADD, INT64_MAX, 1, PYPTO_INDEX);
     stays(IR_SUB, INT64_MIN, 1, PYPTO_INT64);
     stays(IR_MUL, INT64_MAX, 2, PYPTO_INDEX);
-    assert_int_equal(ir_unary(a, IR_NEG, ir_int(a, INT64_MIN), PYPTO_INDEX, SPAN_NONE)->kind, IR_UNARY);
+    assert_int_equal(ir_unary(a, IR_NEG, ir_int(a, INT64_MIN), PYPTO_INDEX, SPAN_NONE)->kind,
+                     IR_UNARY);
     /* UINT64 wraps like every unsigned type. */
     folds(IR_ADD, -1, 2, PYPTO_UINT64, 1);
     folds(IR_FLOORDIV, -1, 2, PYPTO_UINT64, INT64_MAX);
@@ -145,7 +148,8 @@ static void floats_round_once_to_nearest_even(void **state)
     assert_true(sum->real == 16777216.0);
     /* Division by 0 is computed where it happens. */
     assert_int_equal(
-        ir_binary(a, IR_DIV, ir_float(a, 1.0), ir_float(a, 0.0), PYPTO_FP32, SPAN_NONE)->kind, IR_BINARY);
+        ir_binary(a, IR_DIV, ir_float(a, 1.0), ir_float(a, 0.0), PYPTO_FP32, SPAN_NONE)->kind,
+        IR_BINARY);
 }
 
 static void conversions_fold(void **state)
@@ -181,8 +185,10 @@ static void neutral_elements_go_and_chains_join(void **state)
     assert_ptr_equal(sum_of(IR_MUL, ir_int(a, 1), n), n);
     assert_ptr_equal(sum_of(IR_FLOORDIV, n, ir_int(a, 1)), n);
     assert_ptr_equal(sum_of(IR_SUB, sum_of(IR_ADD, n, ir_int(a, 5)), ir_int(a, 5)), n);
-    assert_string_equal(printed(sum_of(IR_ADD, sum_of(IR_ADD, n, ir_int(a, 5)), ir_int(a, 2))), "(n + 7)");
-    assert_string_equal(printed(sum_of(IR_SUB, sum_of(IR_ADD, n, ir_int(a, 1)), ir_int(a, 3))), "(n - 2)");
+    assert_string_equal(printed(sum_of(IR_ADD, sum_of(IR_ADD, n, ir_int(a, 5)), ir_int(a, 2))),
+                        "(n + 7)");
+    assert_string_equal(printed(sum_of(IR_SUB, sum_of(IR_ADD, n, ir_int(a, 1)), ir_int(a, 3))),
+                        "(n - 2)");
     /* 0 * n is not simplified, 0 - n is no neutral element. */
     assert_int_equal(sum_of(IR_SUB, ir_int(a, 0), n)->kind, IR_BINARY);
 }

@@ -184,8 +184,8 @@ static ir_operand memory(fixture *x, ir_kind kind, pypto_dtype dtype, int64_t ro
     ir_type type = {.kind = kind, .dtype = dtype, .ndim = 2};
     type.shape[0] = rows < 0 ? ir_ref(x->a, x->dim) : ir_int(x->a, rows);
     type.shape[1] = ir_int(x->a, columns);
-    ir_var *var = ir_var_create(x->p, x->f, kind == IR_TILE ? IR_VAR_LOCAL : IR_VAR_PARAM, "m", type,
-                                SPAN_NONE);
+    ir_var *var = ir_var_create(x->p, x->f, kind == IR_TILE ? IR_VAR_LOCAL : IR_VAR_PARAM, "m",
+                                type, SPAN_NONE);
     return (ir_operand){.kind = IR_OPERAND_VAR, .var = var};
 }
 
@@ -277,8 +277,7 @@ static void test_load(void **state)
             "reads past the end of dimension 1");
     refuses(x, OP_LOAD, OPERANDS(dynamic, pair(x, 0, -1), pair(x, 3, 8)), DIAG_OUT_OF_BOUNDS,
             "must be non-negative");
-    refuses(x, OP_LOAD,
-            OPERANDS(tensor, list2(x, somewhere, ir_int(x->a, 0)), pair(x, 5, 8)),
+    refuses(x, OP_LOAD, OPERANDS(tensor, list2(x, somewhere, ir_int(x->a, 0)), pair(x, 5, 8)),
             DIAG_OUT_OF_BOUNDS, "dimension 0");
     refuses(x, OP_LOAD, OPERANDS(tensor, pair(x, INT64_MAX, 0), pair(x, 3, 8)), DIAG_OUT_OF_BOUNDS,
             "dimension 0");
@@ -292,8 +291,7 @@ static void test_load(void **state)
             "must be positive");
     refuses(x, OP_LOAD, OPERANDS(tensor, number(x, 0), pair(x, 4, 8)), DIAG_KIND_MISMATCH,
             "offsets must be a list or tuple");
-    refuses(x, OP_LOAD,
-            OPERANDS(tensor, list2(x, ir_float(x->a, 1.0), somewhere), pair(x, 4, 8)),
+    refuses(x, OP_LOAD, OPERANDS(tensor, list2(x, ir_float(x->a, 1.0), somewhere), pair(x, 4, 8)),
             DIAG_KIND_MISMATCH, "offsets 0 must be an integer scalar");
     refuses(x, OP_LOAD, OPERANDS(plain(x, IR_COMM), pair(x, 0, 0), pair(x, 4, 8)),
             DIAG_KIND_MISMATCH, "tensor expected Tensor or DistributedTensor, got CommCtx");
@@ -415,8 +413,8 @@ static void test_alloc_window(void **state)
     assert_int_equal(shape[1].kind, IR_OPERAND_NONE);
     /* What the rule made of it is accepted again. */
     (void)accepts(x, OP_ALLOC_WINDOW, shape);
-    ir_operand *dynamic = OPERANDS(list2(x, ir_ref(x->a, x->dim), ir_int(x->a, 3)),
-                                   dtype_operand(PYPTO_INT32));
+    ir_operand *dynamic =
+        OPERANDS(list2(x, ir_ref(x->a, x->dim), ir_int(x->a, 3)), dtype_operand(PYPTO_INT32));
     (void)accepts(x, OP_ALLOC_WINDOW, dynamic);
     text printed = {.a = x->a};
     ir_print_expr(&printed, dynamic[0].expr);
@@ -433,8 +431,7 @@ static void test_alloc_window(void **state)
             DIAG_BAD_WINDOW_ALLOCATION, "all dimensions must be positive");
     refuses(x, OP_ALLOC_WINDOW, OPERANDS(number(x, 0), none), DIAG_BAD_WINDOW_ALLOCATION,
             "must be positive");
-    refuses(x, OP_ALLOC_WINDOW,
-            OPERANDS(pair(x, INT64_MAX / 2, 8), dtype_operand(PYPTO_FP32)),
+    refuses(x, OP_ALLOC_WINDOW, OPERANDS(pair(x, INT64_MAX / 2, 8), dtype_operand(PYPTO_FP32)),
             DIAG_BAD_WINDOW_ALLOCATION, "does not fit 64 bits");
 }
 
@@ -487,8 +484,9 @@ static void test_views(void **state)
 static void test_scalars(void **state)
 {
     fixture *x = *state;
-    assert_int_equal(accepts(x, OP_CONST, OPERANDS(number(x, -4), dtype_operand(PYPTO_INT32))).dtype,
-                     PYPTO_INT32);
+    assert_int_equal(
+        accepts(x, OP_CONST, OPERANDS(number(x, -4), dtype_operand(PYPTO_INT32))).dtype,
+        PYPTO_INT32);
     refuses(x, OP_CONST, OPERANDS(number(x, 300), dtype_operand(PYPTO_INT8)), DIAG_BAD_SCALAR,
             "does not fit int8");
     refuses(x, OP_CONST, OPERANDS(expr(ir_ref(x->a, x->dim)), dtype_operand(PYPTO_INT8)),

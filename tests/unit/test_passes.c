@@ -79,7 +79,7 @@ static void the_seed_passes(void **state)
 
 /* ---- domains ---- */
 
-#define WINDOWS                                               \
+#define WINDOWS                                                \
     "    b = pld.alloc_window_buffer([1, N], dtype=pl.FP32)\n" \
     "    t = pld.alloc_window_buffer(pld.world_size() * 4)\n"  \
     "    w = pld.window(b, [1, N], dtype=pl.FP32)\n"           \
@@ -90,16 +90,19 @@ static void a_loop_over_the_world_means_all(void **state)
     (void)state;
     assert_true(devices_of(HOST(WINDOWS "    for r in pl.range(pld.world_size()):\n"
                                         "        c3(x[r], w, s, device=r)\n"),
-                           0).all);
+                           0)
+                    .all);
     assert_true(devices_of(HOST(WINDOWS "    p = pld.world_size()\n"
                                         "    for r in pl.range(p):\n"
                                         "        c3(x[r], w, s, device=r)\n"),
-                           1).all);
+                           1)
+                    .all);
     /* A name for the loop variable is the loop variable. */
     assert_true(devices_of(HOST(WINDOWS "    for r in pl.range(0, pld.world_size()):\n"
                                         "        d = r\n"
                                         "        c3(x[d], w, s, device=d)\n"),
-                           0).all);
+                           0)
+                    .all);
 }
 
 static void constants_and_ranges_unite(void **state)
@@ -194,7 +197,8 @@ static void dispatches_without_windows_need_no_domain(void **state)
     lowered_free(&l);
 }
 
-/* ---- scratch: plans are checked by running the program on bytes that remember their writer ---- */
+/* ---- scratch: plans are checked by running the program on bytes that remember their writer ----
+ */
 
 #define TILES 12
 #define MOST_STATEMENTS 60
@@ -267,19 +271,23 @@ static uint32_t generate_stmt(generator *g, ir_block *into, uint32_t defined, in
         return target != source ? defined | 1u << target : defined;
     }
     if (kind < 9) {
-        DO(g->p, into, line, NULL, OP_STORE, operand_var(g->tiles[source]), origin, operand_var(g->memory));
+        DO(g->p, into, line, NULL, OP_STORE, operand_var(g->tiles[source]), origin,
+           operand_var(g->memory));
         return defined;
     }
     if (kind < 10) {
-        ir_var *loop = ir_var_create(g->p, g->f, IR_VAR_LOOP, "i", ir_scalar_type(PYPTO_INDEX), seed_span(1));
+        ir_var *loop =
+            ir_var_create(g->p, g->f, IR_VAR_LOOP, "i", ir_scalar_type(PYPTO_INDEX), seed_span(1));
         ir_stmt *s = seed_for(g->p, into, line, loop, ir_int(a, 3));
         generate_block(g, &s->body, defined, depth + 1);
         return defined; /* it may not run */
     }
-    ir_stmt *s = seed_if(g->p, into, line,
-                         ir_binary(a, IR_LT, ir_ref(a, g->loop), ir_int(a, 1), PYPTO_BOOL, seed_span(1)));
+    ir_stmt *s =
+        seed_if(g->p, into, line,
+                ir_binary(a, IR_LT, ir_ref(a, g->loop), ir_int(a, 1), PYPTO_BOOL, seed_span(1)));
     uint32_t then = generate_block(g, &s->body, defined, depth + 1);
-    uint32_t orelse = next_random(g, 2) != 0 ? generate_block(g, &s->orelse, defined, depth + 1) : defined;
+    uint32_t orelse =
+        next_random(g, 2) != 0 ? generate_block(g, &s->orelse, defined, depth + 1) : defined;
     return then & orelse;
 }
 
@@ -383,9 +391,10 @@ static void generate(generator *g, lowered *l, uint64_t seed)
     l->result.program = g->p;
     g->f = ir_function_create(g->p, "kernel", PLD_PLANE_CORE, seed_span(1));
     const ir_expr *shape[] = {ir_int(a, 1), ir_int(a, 4096)};
-    g->memory = ir_var_create(g->p, g->f, IR_VAR_PARAM, "memory", seed_memory(IR_TENSOR, PYPTO_FP32, 2, shape),
-                              seed_span(1));
-    g->loop = ir_var_create(g->p, g->f, IR_VAR_PARAM, "n", ir_scalar_type(PYPTO_INDEX), seed_span(1));
+    g->memory = ir_var_create(g->p, g->f, IR_VAR_PARAM, "memory",
+                              seed_memory(IR_TENSOR, PYPTO_FP32, 2, shape), seed_span(1));
+    g->loop =
+        ir_var_create(g->p, g->f, IR_VAR_PARAM, "n", ir_scalar_type(PYPTO_INDEX), seed_span(1));
     for (int i = 0; i < TILES; i++) {
         static const int64_t extents[] = {1, 3, 16, 17, 200};
         const ir_expr *tile[] = {ir_int(a, 1), ir_int(a, extents[next_random(g, 5)])};
@@ -523,7 +532,9 @@ static void names_are_kept_where_c_allows(void **state)
     assert_string_equal(c_name_of("pypto_program"), "user_pypto_program");
     assert_string_equal(c_name_of("__x"), "user__x");
     assert_string_equal(c_name_of("_X"), "user_X");
-    assert_string_equal(c_name_of("gr\xc3\xb6\xc3\x9f" "e"), "gr_u00f6_u00dfe");
+    assert_string_equal(c_name_of("gr\xc3\xb6\xc3\x9f"
+                                  "e"),
+                        "gr_u00f6_u00dfe");
     assert_string_equal(c_name_of("\xe6\x95\xb0"), "_u6570");
     /* Names at file level are not shadowed. */
     assert_string_equal(c_name_of("chip_orch"), "chip_orch_2");
