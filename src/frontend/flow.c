@@ -399,8 +399,8 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t name)
         return entry->origin;
     if (entry->state == BINDING_UNBOUND || entry->state == BINDING_PARTIAL)
         return copy_binding(fl, end);
-    bool bound_twice = entry->state == BINDING_BOUND && end->state == BINDING_BOUND;
-    bool agree = bound_twice && (same_value(&entry->v, &end->v) || same_type(entry, end));
+    bool agree = entry->state == BINDING_BOUND && end->state == BINDING_BOUND &&
+                 (same_value(&entry->v, &end->v) || same_type(entry, end));
     if (agree) {
         mark_read(entry);
         binding *b = copy_binding(fl, end);
@@ -408,7 +408,7 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t name)
         b->cell = entry->cell;
         return b;
     }
-    if (bound_twice && entry->read) {
+    if (entry->state == BINDING_BOUND && entry->read) {
         report(
             fl->fe, DIAG_RETYPED_NAME, end->span,
             "use another name, or convert the value with pl.cast",
@@ -449,6 +449,19 @@ static void finish_loop(lowering *fl, const loop *l, const binding *previous)
     fl->names.bindings[l->target] = target;
 }
 
+/* A name that had a value before the loop and is the variable of a loop inside it has, at the end of
+ * the body, the last value of that variable. */
+static void keep_inner_targets(lowering *fl, const loop *l)
+{
+    for (int64_t i = 0; i < l->assigned.count; i++) {
+        int64_t name = l->assigned.items[i];
+        const binding *end = fl->names.bindings[name];
+        if (name != l->target && end->state == BINDING_LOOP_END &&
+            l->before[name]->state == BINDING_BOUND)
+            (void)scope_read(fl, name, end->span);
+    }
+}
+
 /* Lowers the body until the names that it carries are known; each attempt adds at least one. */
 static void lower_loop(lowering *fl, loop *l)
 {
@@ -459,6 +472,7 @@ static void lower_loop(lowering *fl, loop *l)
         binding **names = scope_snapshot(fl);
         l->before = scope_snapshot(fl);
         lower_body(fl, l);
+        keep_inner_targets(fl, l);
         name_set carried = {0};
         for (int64_t i = 0; i < l->assigned.count && !fl->terminated; i++) {
             int64_t name = l->assigned.items[i];

@@ -276,18 +276,21 @@ static ir_stmt *new_assign(lowering *fl, ir_var *target, const ir_expr *number, 
     return s;
 }
 
-/* A loop variable is read after its loop: the loop's body now stores it in a variable that outlives the
- * loop, and what the name was before (or 0) is stored in it first, for loops that do not run. */
+/* A loop variable is read after its loop: the loop's body now stores it in the name's own variable, and
+ * what the name was before (or 0) is stored there first, for loops that do not run. */
 static void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 {
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
-    ir_var *var = new_local(fl, fl->names.names[name], &type, b->loop->span);
-    int64_t at = 0;
-    while (at < b->block->count && b->block->items[at] != b->loop)
-        at++;
-    insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, b->loop->span));
+    pypto_span span = b->loop->span;
+    ir_var *var = scope_target(fl, name, &type, span);
+    if (value_var(&b->v) != var) {
+        int64_t at = 0;
+        while (at < b->block->count && b->block->items[at] != b->loop)
+            at++;
+        insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, span));
+    }
     insert_stmt(fl, &b->loop->body, 0,
-                new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
+                new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
     for (binding *same = b; same != NULL; same = same->origin) {
         same->state = BINDING_BOUND;
         same->v = var_value(fl->a, var, b->span);

@@ -64,7 +64,7 @@ static void rounds_kernel(pld_core *core, const pld_arg *args)
 enum {
     FAULT_NONE,
     FAULT_WAIT_FOR_EVER, /* all ranks wait for a cell that nobody sets */
-    FAULT_RANK1_FAILS,   /* rank 1 fails, the others wait for it */
+    FAULT_RANK1_FAILS,   /* rank 1 fails once the others are under way and wait for it */
     FAULT_OUT_OF_BOUNDS,
     FAULT_BAD_PEER,
     FAULT_SEGV,
@@ -82,8 +82,13 @@ static void fault_kernel(pld_core *core, const pld_arg *args)
     switch (args[MODE].integer) {
     case FAULT_WAIT_FOR_EVER: pld_wait(core, signal, PLD_AT(ctx->rank, 0), 7, PLD_EQ); break;
     case FAULT_RANK1_FAILS:
-        if (ctx->rank == 1)
+        if (ctx->rank == 1) {
+            for (int32_t peer = 0; peer < ctx->nranks; ++peer)
+                if (peer != 1)
+                    pld_wait(core, signal, PLD_AT(peer, 0), 1, PLD_GE);
             pld_fail(core, "rank 1 gives up");
+        }
+        pld_notify(core, signal, 1, PLD_AT(ctx->rank, 0), 1, PLD_SET);
         pld_wait(core, signal, PLD_AT(1, 0), 1, PLD_GE);
         break;
     case FAULT_OUT_OF_BOUNDS: pld_load(core, &word, data, PLD_AT(INT64_MAX), PLD_EXTENTS(1)); break;
@@ -338,7 +343,8 @@ static void test_failures_name_the_first_cause(void **state)
     for (int s = 0; s < START_COUNT; ++s) {
         pypto_worker *worker = make_worker(starts[s], 3, NULL);
         run_fails(worker, FAULT_RANK1_FAILS, DIAG_KERNEL_FAILED,
-                  WORDS("fault failed on rank 1: rank 1 gives up", "rank 0: stopped in fault"));
+                  WORDS("fault failed on rank 1: rank 1 gives up",
+                        "rank 0: stopped in fault at kernels.c:"));
         run_fails(worker, FAULT_OUT_OF_BOUNDS, DIAG_INDEX_OUT_OF_BOUNDS,
                   WORDS("window 'data_buf' (parameter 'data')", "9223372036854775807"));
         run_fails(worker, FAULT_BAD_PEER, DIAG_PEER_OUT_OF_RANGE,
