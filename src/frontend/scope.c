@@ -289,8 +289,7 @@ static void keep_loop_variable(lowering *fl, int64_t name, binding *b)
             at++;
         insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, span));
     }
-    insert_stmt(fl, &b->loop->body, 0,
-                new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
+    insert_stmt(fl, &b->loop->body, 0, new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
     for (binding *same = b; same != NULL; same = same->origin) {
         same->state = BINDING_BOUND;
         same->v = var_value(fl->a, var, b->span);
