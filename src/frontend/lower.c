@@ -152,6 +152,7 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
     lower_block(&fl, &syntax->body);
     check_results(&fl);
     prune_variables(fe, self->ir);
+    check_writes(&fl);
     bool failed = fe->error_count != errors_before || !self->signature_ok;
     self->state = failed ? INSTANCE_FAILED : INSTANCE_DONE;
 }

@@ -13,6 +13,7 @@
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
  *   flow.c         if and for
+ *   writes.c       parameters that are written must be declared so
  *
  * Idea of errors: whatever fails reports once and evaluates to VALUE_POISON; whoever meets a poisoned
  * value stays silent and passes it on. So one mistake gives one message, and the rest of the program
@@ -319,5 +320,10 @@ void check_results(lowering *fl);
 
 void lower_if(lowering *fl, const syntax_stmt *s);
 void lower_for(lowering *fl, const syntax_stmt *s);
+
+/* ---- writes.c ---- */
+
+/* Reports parameters that are written but declared as inputs. After the body; ids count variables. */
+void check_writes(lowering *fl);
 
 #endif

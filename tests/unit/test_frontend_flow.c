@@ -203,7 +203,7 @@ static void test_loop_carries_handles(void **state)
     const char *source = KERNEL("    p = x\n"
                                 "    q = y\n"
                                 "    for i in pl.range(n):\n"
-                                "        pl.store(pl.load(p, [0, 0], [4, N]), [0, 0], q)\n"
+                                "        pl.store(pl.load(p, [0, 0], [4, N]), [0, 0], w)\n"
                                 "        p, q = q, p\n"
                                 "    pl.store(pl.load(p, [0, 0], [4, N]), [0, 0], w)\n");
     lowered l = lower(source, "h");
@@ -212,7 +212,7 @@ static void test_loop_carries_handles(void **state)
                                             "q = y\n"
                                             "for i in range(0, index(n), 1)\n"
                                             "  t0 = pl.load(p, [0, 0], [4, 8])\n"
-                                            "  pl.store(t0, [0, 0], q)\n"
+                                            "  pl.store(t0, [0, 0], w)\n"
                                             "  t1 = q\n"
                                             "  t2 = p\n"
                                             "  p = t1\n"
