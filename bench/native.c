@@ -159,6 +159,8 @@ static void empty_kernel(pld_core *core, const pld_arg *args)
                                           .file = __FILE__,        \
                                           .plane = PLD_PLANE_CORE, \
                                           .run = (code),           \
+                                          .nparams = 4,            \
+                                          .params = params,        \
                                           .scratch_bytes = 2 * FLOATS * 4}
 #define CHIP(variable, kernel)                                      \
     static void variable##_run(pld_core *core, const pld_arg *args) \

@@ -1,7 +1,10 @@
 /* The quick start by hand: every rank puts its row into its window, tells its peers, and adds up
  * the rows of all ranks.
  *
- *     cc allreduce.c $(pkg-config --cflags --libs pypto) -o allreduce && ./allreduce [ranks [size]]
+ *     export PKG_CONFIG_PATH=$PWD/.venv/lib/pkgconfig           # from the project's folder, after `make`
+ *     cc examples/c/allreduce.c $(pkg-config --cflags --libs pypto) \
+ *         -Wl,-rpath,$PWD/.venv/lib -o allreduce
+ *     ./allreduce [ranks [size]]
  *
  * This is what the compiler makes of the DSL program examples/quickstart.py: a host function, a
  * per-device wrapper, an in-core kernel, and the table that names them. Prints one line per rank;

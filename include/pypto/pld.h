@@ -26,6 +26,7 @@
 #include <pypto/types.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
 extern "C" {
 #endif
 
@@ -75,10 +76,16 @@ typedef struct pld_arg {
     double real;
 } pld_arg;
 
-/* Offsets, extents and arguments are written in place: PLD_AT(0, r), PLD_EXTENTS(1, 256). */
-#define PLD_AT(...) ((const int64_t[]){__VA_ARGS__})
-#define PLD_EXTENTS(...) ((const int64_t[]){__VA_ARGS__})
-#define PLD_ARGS(...) ((const pld_arg[]){__VA_ARGS__})
+/* Offsets, extents and arguments are written in place: PLD_AT(0, r), PLD_EXTENTS(1, 256). The list
+ * lives as long as the call that it is passed to. */
+#ifdef __cplusplus
+#define PLD_LIST(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
+#else
+#define PLD_LIST(type, ...) ((const type[]){__VA_ARGS__})
+#endif
+#define PLD_AT(...) PLD_LIST(int64_t, __VA_ARGS__)
+#define PLD_EXTENTS(...) PLD_LIST(int64_t, __VA_ARGS__)
+#define PLD_ARGS(...) PLD_LIST(pld_arg, __VA_ARGS__)
 #define PLD_TENSOR(pointer)               \
     {                                     \
         PLD_ARG_TENSOR, (pointer), 0, 0.0 \
@@ -94,6 +101,11 @@ typedef struct pld_arg {
 
 /* Notes the script line that the task is at. The calls below do it themselves. */
 PYPTO_API void pld_line(pld_core *core, int32_t line);
+
+/* Leaves the task if its call has been cancelled; otherwise returns at once. Every device call asks
+ * this first; a loop that computes for long without any other device call asks it here, so that
+ * Ctrl-C can end it. */
+PYPTO_API void pld_poll(pld_core *core);
 
 /* Address of this task's scratch memory, 64-byte aligned. Its size is pld_function.scratch_bytes;
  * its content is undefined when the task starts. Valid until the task ends. */

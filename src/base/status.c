@@ -132,6 +132,25 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
+/* Places found while running are lines without a column. */
+static bool has_column(const pypto_span *span)
+{
+    return span->end_line > 0;
+}
+
+/* The column as people count it: characters, from 1. Spans count bytes. */
+static int64_t shown_column(const pypto_diagnostic *d)
+{
+    const int64_t bytes = clamp(d->span.column, 0, INT32_MAX);
+    int64_t column = 1;
+    for (int64_t i = 0; i < bytes; i++)
+        if (d->source == NULL || d->source[i] == '\0')
+            return bytes + 1;
+        else if (((unsigned char)d->source[i] & 0xc0) != 0x80)
+            ++column;
+    return column;
+}
+
 /* The source line and, below it, the underlined place. */
 static void add_source(text *t, const pypto_diagnostic *d)
 {
@@ -142,6 +161,10 @@ static void add_source(text *t, const pypto_diagnostic *d)
     const pypto_span *span = &d->span;
     int64_t from = clamp(span->column, 0, length);
     int64_t to = span->end_line > span->line ? length : clamp(span->end_column, from, length);
+    if (!has_column(span)) { /* the whole statement */
+        from = (int64_t)strspn(source, " \t\f");
+        to = length;
+    }
 
     text_add(t, "\n" INDENT);
     lay_out(t, source, 0, length, 0, 0);
@@ -161,8 +184,9 @@ static void add_diagnostic(text *t, const pypto_diagnostic *d)
     if (span->file != NULL) {
         text_add(t, span->file);
         if (span->line > 0)
-            text_printf(t, ":%d:%lld", span->line,
-                        (long long)clamp(span->column, 0, INT32_MAX) + 1);
+            text_printf(t, ":%d", span->line);
+        if (span->line > 0 && has_column(span))
+            text_printf(t, ":%lld", (long long)shown_column(d));
         text_printf(t, ": %s [%s]: ", pypto_error_kind_name(d->kind), d->code);
     }
     text_add(t, d->message);

@@ -242,6 +242,7 @@ static pypto_status run_call(pypto_worker *w, pypto_program *program, const pypt
             stage_out(&host);
         }
         if (w->usable) {
+            queue_shrink(&w->queues, w->writers, w->device_count);
             pypto_status released = windows_release(&host);
             if (!status_ok(released)) {
                 workers_kill(w);
@@ -264,6 +265,8 @@ pypto_status pypto_worker_run(pypto_worker *w, pypto_program *program, const pyp
     if (w->foreign)
         status = diag_status(DIAG_WORKER_CLOSED, "create a worker in this process",
                              "this worker set belongs to the process that forked this one");
+    else if (program == NULL)
+        status = diag_status(DIAG_BAD_PROGRAM, NULL, "the program is NULL");
     else if (!w->usable)
         status = diag_status(DIAG_WORKER_CLOSED, "create another worker",
                              "this worker set lost a worker in an earlier call");

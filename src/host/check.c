@@ -5,26 +5,68 @@
 
 #include "sched/describe.h"
 
+static pypto_status bad_table(const char *format, const char *name)
+{
+    return diag_status(DIAG_BAD_PROGRAM, "see include/pypto/program.h", format, name);
+}
+
+static pypto_status check_param(const pld_function *f, const pld_param *param)
+{
+    if (param->name == NULL)
+        return bad_table("a parameter of function '%s' has no name", f->name);
+    if (f->plane != PLD_PLANE_HOST || param->kind == PLD_PARAM_SCALAR)
+        return STATUS_OK;
+    if (param->kind == PLD_PARAM_WINDOW)
+        return bad_table(
+            "parameter '%s' of the host function is a window: windows are allocated in it",
+            param->name);
+    if (param->ndim < 0 || param->ndim > PYPTO_MAX_DIMS ||
+        pypto_dtype_bytes((pypto_dtype)param->dtype) == 0)
+        return bad_table("parameter '%s' has a bad element type or number of dimensions",
+                         param->name);
+    for (int32_t d = 0; d < param->ndim; ++d)
+        if (param->shape[d] < 0 && -1 - param->shape[d] >= f->ndims)
+            return bad_table("parameter '%s' has a dynamic dimension that pld_function.dims lacks",
+                             param->name);
+    return STATUS_OK;
+}
+
+static pypto_status check_function(const pld_program *table, int32_t index)
+{
+    const pld_function *f = table->functions[index];
+    if (f == NULL || f->name == NULL || f->file == NULL)
+        return bad_table("a function of program '%s' is NULL or has no name or file", table->name);
+    if (index == table->host ? f->run_host == NULL : f->run == NULL)
+        return bad_table("function '%s' has no code: set pld_function.run or run_host", f->name);
+    if (f->scratch_bytes < 0 || f->nparams < 0 || (f->nparams > 0 && f->params == NULL) ||
+        f->ndims < 0 || (f->ndims > 0 && f->dims == NULL))
+        return bad_table("function '%s' has a negative size, or no params or dims", f->name);
+    pypto_status status = STATUS_OK;
+    for (int32_t i = 0; status_ok(status) && i < f->nparams; ++i)
+        status = check_param(f, &f->params[i]);
+    return status;
+}
+
 pypto_status check_program(const pld_program *table)
 {
     if (table == NULL || table->abi != PLD_ABI || table->size != sizeof(pld_program))
         return diag_status(DIAG_BAD_PROGRAM, "compile it again with this version of pypto",
                            "the program was made for another version of pypto");
-    if (table->host < 0 || table->host >= table->nfunctions ||
-        table->functions[table->host]->plane != PLD_PLANE_HOST ||
-        table->functions[table->host]->run_host == NULL)
-        return diag_status(DIAG_BAD_PROGRAM, "set pld_program.host to the index of a host function",
-                           "program '%s' has no host function", table->name);
-    for (int32_t i = 0; i < table->nfunctions; ++i) {
-        const pld_function *f = table->functions[i];
-        if (i != table->host && f->run == NULL)
-            return diag_status(DIAG_BAD_PROGRAM, "set pld_function.run",
-                               "function '%s' of program '%s' has no code", f->name, table->name);
-        if (f->scratch_bytes < 0 || f->nparams < 0)
-            return diag_status(DIAG_BAD_PROGRAM, NULL, "function '%s' has a negative size",
-                               f->name);
-    }
-    return STATUS_OK;
+    if (table->name == NULL)
+        return bad_table("pld_program.%s is NULL", "name");
+    if (table->functions == NULL || table->host < 0 || table->host >= table->nfunctions ||
+        table->functions[table->host] == NULL ||
+        table->functions[table->host]->plane != PLD_PLANE_HOST)
+        return bad_table("program '%s' has no host function: set functions and host", table->name);
+    if (table->nbuffers < 0 || (table->nbuffers > 0 && table->buffers == NULL))
+        return bad_table("program '%s' has no buffer table", table->name);
+    for (int32_t i = 0; i < table->nbuffers; ++i)
+        if (table->buffers[i].name == NULL)
+            return bad_table("a window buffer of program '%s' has no name", table->name);
+    pypto_status status = STATUS_OK;
+    for (int32_t i = 0; status_ok(status) && i < table->nfunctions; ++i)
+        status = check_function(table, i);
+    return status;
 }
 
 static const char *ordinal_devices(int32_t count)
@@ -126,6 +168,14 @@ static bool overlaps_itself(const pypto_tensor *t)
     return false;
 }
 
+static bool is_empty(const pypto_tensor *t)
+{
+    for (int32_t d = 0; d < t->ndim; ++d)
+        if (t->shape[d] == 0)
+            return true;
+    return false;
+}
+
 static pypto_status check_tensor(const pld_function *f, const pld_param *param,
                                  const pypto_argument *arg)
 {
@@ -143,6 +193,10 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
             DIAG_ARGUMENT_TYPE, "reshape the tensor, or change the declaration",
             "argument '%s' of %s has shape %s: rank %d, declared rank %d", param->name, f->name,
             describe_list(shape, sizeof shape, t->shape, t->ndim), t->ndim, param->ndim);
+    if (t->data == NULL && !is_empty(t))
+        return diag_status(DIAG_ARGUMENT_TYPE, NULL,
+                           "argument '%s' of %s has no memory (data is NULL)", param->name,
+                           f->name);
     if (param->direction == PLD_IN)
         return STATUS_OK;
     if (t->read_only)
@@ -161,7 +215,7 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
 pypto_status check_arguments(const pld_function *f, int32_t device_count,
                              const pypto_argument *args, int32_t count)
 {
-    if (count != f->nparams)
+    if (count != f->nparams || (count > 0 && args == NULL))
         return diag_status(DIAG_ARGUMENT_COUNT, "pass one argument per parameter",
                            "%s expects %d arguments, got %d", f->name, f->nparams, count);
     if (f->ndims > PYPTO_MAX_DIMS * 8)

@@ -24,7 +24,7 @@ struct pypto_program {
     _Atomic int64_t references;
     const pld_program *table;
     void *object; /* dlopen handle; NULL for a table of this process */
-    int fd;       /* of the shared object, for workers; -1 */
+    char *path;   /* of the shared object, opened anew for each set of workers; NULL for a table */
 };
 
 /* Ranges of the heap that ranks are clearing after a call. */

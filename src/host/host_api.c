@@ -3,6 +3,7 @@
  * call.c). */
 #include "base/alloc.h"
 #include "host/host.h"
+#include "runtime/args.h"
 #include "sched/describe.h"
 
 #include <stdarg.h>
@@ -50,6 +51,9 @@ void(pld_host_fail)(pld_host *host, const char *format, ...)
 
 /* ---- devices and windows ---- */
 
+#define MORE_DEVICES \
+    "device= counts the device ids of the run from 0: give the run more of them, or dispatch on fewer"
+
 int64_t(pld_world_size)(pld_host *host)
 {
     return host->w->device_count;
@@ -64,9 +68,9 @@ uint64_t pld_all_devices(pld_host *host)
 uint64_t pld_device_range(pld_host *host, int64_t start, int64_t stop)
 {
     if (start < 0 || stop > host->w->device_count)
-        host_error(host, DIAG_BAD_DISPATCH, "start the program with more device ids",
-                   "devices %lld to %lld were asked for, the run has devices 0 to %d",
-                   (long long)start, (long long)stop - 1, host->w->device_count - 1);
+        host_error(host, DIAG_BAD_DISPATCH, MORE_DEVICES,
+                   "this window buffer is dispatched on device %lld, the run has devices 0 to %d",
+                   (long long)stop - 1, host->w->device_count - 1);
     uint64_t mask = 0;
     for (int64_t device = start; device < stop; ++device)
         mask |= (uint64_t)1 << device;
@@ -92,7 +96,7 @@ pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint
                    "window buffer '%s' has %lld bytes", buffer_name(host, buffer),
                    (long long)bytes);
     if (devices == 0 || (devices & ~pld_all_devices(host)) != 0)
-        host_error(host, DIAG_BAD_DISPATCH, "start the program with more device ids",
+        host_error(host, DIAG_BAD_DISPATCH, MORE_DEVICES,
                    "window buffer '%s' is used on devices that the run does not have (it has %d)",
                    buffer_name(host, buffer), host->w->device_count);
     int64_t offset;
@@ -129,6 +133,12 @@ static int64_t fill_packed(pld_tensor *t, int32_t dtype, int32_t ndim, const int
 pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, int32_t ndim,
                             const int64_t *shape)
 {
+    if (buffer.index < 0 || buffer.index >= host->table->nbuffers ||
+        !host->windows[buffer.index].allocated)
+        host_error(host, DIAG_BAD_DISPATCH, "pass what pld_alloc_window returned in this call",
+                   "window buffer %d has not been allocated", buffer.index);
+    if (pypto_dtype_bytes((pypto_dtype)dtype) == 0)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "%d is no element type", dtype);
     const host_window *window = &host->windows[buffer.index];
     pld_tensor t = {.data = window->view.base, .window = &window->view};
     char text[LIST_TEXT];
@@ -326,9 +336,9 @@ static void check_dispatch(pld_host *host, int64_t device, const pld_function *w
         host_error(host, DIAG_BAD_DISPATCH, "device= counts the device ids of the run from 0",
                    "device %lld does not exist: the run has %d (0 to %d)", (long long)device,
                    host->w->device_count, host->w->device_count - 1);
-    if (count != wrapper->nparams)
-        host_error(host, DIAG_BAD_DISPATCH, NULL, "%s takes %d arguments, got %d", wrapper->name,
-                   wrapper->nparams, count);
+    char why[NAME_TEXT];
+    if (!args_fit(wrapper, args, count, why, sizeof why))
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "%s", why);
     for (int32_t i = 0; i < count; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR || args[i].tensor->window == NULL)
             continue;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define IDLE_SETS 2
+#define POOL_PROGRAMS 128
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static pypto_worker *idle_sets; /* most recently used first */
@@ -97,8 +98,9 @@ pypto_status pypto_call(const pypto_worker_options *options, pypto_program *prog
         pypto_worker_close(w);
         w = NULL;
     }
-    /* Room for another program: the ranks keep every program that they have loaded. */
-    if (w != NULL && workers_full(w)) {
+    /* The ranks keep every program that they have loaded; a set that has seen many is replaced, so
+     * that programs which nobody uses any more do not pile up. */
+    if (w != NULL && w->program_count >= POOL_PROGRAMS) {
         pypto_worker_close(w);
         w = NULL;
     }

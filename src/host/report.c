@@ -90,9 +90,10 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
     }
     if (atomic_load_explicit(&h->failure.order, memory_order_acquire) != 0 &&
         h->failure.call == call) {
-        text_printf(out, "failed: %s, in ", h->failure.text);
+        text_add(out, "failed in ");
         add_place(out, w, h->failure.program,
                   (uint64_t)(h->failure.function + 1) << 32 | (uint32_t)h->failure.line);
+        text_printf(out, ": %s", h->failure.text);
         return;
     }
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);

@@ -84,6 +84,12 @@ pypto_status workers_check_options(const pypto_worker_options *options)
     if (options->device_count < 1 || options->device_count > PYPTO_MAX_RANKS)
         return diag_status(DIAG_BAD_DEVICE_IDS, "use 1 to 64 devices", "%d device ids were given",
                            options->device_count);
+    if (options->device_ids == NULL)
+        return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "pypto_worker_options.device_ids is NULL");
+    if (options->start != PYPTO_START_EXEC && options->start != PYPTO_START_FORK &&
+        options->start != PYPTO_START_THREAD)
+        return diag_status(DIAG_WORKER_START, "use a PYPTO_START_ constant",
+                           "%d is no way to start workers", (int)options->start);
     for (int32_t i = 0; i < options->device_count; ++i) {
         if (options->device_ids[i] < 0)
             return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "device ids must be non-negative");
@@ -310,17 +316,31 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
 
 /* ---- programs ---- */
 
+/* Opens the program's file for sending; -1 in *fd where ranks share the table that is loaded here.
+ */
+static pypto_status open_for_ranks(const pypto_worker *w, const pypto_program *program, int *fd)
+{
+    *fd = -1;
+    if (program->path == NULL || w->start == PYPTO_START_THREAD)
+        return STATUS_OK;
+    *fd = os_open_read(program->path);
+    if (*fd >= 0)
+        return STATUS_OK;
+    return diag_system(errno, "if it was removed from the cache, start the script again",
+                       "open the compiled program %s", program->path);
+}
+
 static pypto_status send_program(pypto_worker *w, const pypto_program *program, int32_t id)
 {
-    /* Threads see the table that is loaded here. Opening the object again under the name of a
-     * descriptor would also leave that name with the loader, for another object to be taken by. */
-    const bool shared = program->object == NULL || w->start == PYPTO_START_THREAD;
-    const program_message message = {.id = id, .table = shared ? program->table : NULL};
-    for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (channel_send(w->processes[rank].channel, MESSAGE_PROGRAM, &message, sizeof message,
-                         &program->fd, shared ? 0 : 1) != CHANNEL_OK)
-            return diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
-    return await_answers(w, "while loading the program");
+    int fd;
+    pypto_status status = open_for_ranks(w, program, &fd);
+    const program_message message = {.id = id, .table = fd < 0 ? program->table : NULL};
+    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+        if (channel_send(w->processes[rank].channel, MESSAGE_PROGRAM, &message, sizeof message, &fd,
+                         fd < 0 ? 0 : 1) != CHANNEL_OK)
+            status = diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
+    os_close(&fd);
+    return status_ok(status) ? await_answers(w, "while loading the program") : status;
 }
 
 bool workers_full(const pypto_worker *w)
@@ -368,6 +388,9 @@ void workers_kill(pypto_worker *w)
     w->usable = false;
     if (w->seg.transport->one_process)
         return;
+    /* All are stopped before the first is waited for: they compete with us for the CPUs. */
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        process_send_kill(&w->processes[rank]);
     for (int32_t rank = 0; rank < w->device_count; ++rank)
         process_kill(&w->processes[rank]);
 }

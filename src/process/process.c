@@ -212,12 +212,17 @@ bool process_dead(process *p)
     return reap(p, WNOHANG);
 }
 
-void process_kill(process *p)
+void process_send_kill(process *p)
 {
     if (reap(p, WNOHANG))
         return;
     if (p->pidfd < 0 || syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0) != 0)
         kill((pid_t)p->pid, SIGKILL);
+}
+
+void process_kill(process *p)
+{
+    process_send_kill(p);
     reap(p, 0);
 }
 

@@ -42,6 +42,9 @@ PYPTO_NODISCARD pypto_status process_fork(int (*entry)(int channel, void *contex
  * PROCESS_NONE is dead. */
 bool process_dead(process *p);
 
+/* SIGKILL, without waiting for the end. */
+void process_send_kill(process *p);
+
 /* SIGKILL, then waits for the end and reaps. */
 void process_kill(process *p);
 

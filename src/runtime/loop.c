@@ -1,8 +1,10 @@
 /* The loop of a rank: takes dispatches from the queue in order, runs the wrapper and the kernels
  * that it submits, publishes completion, and obeys poison. */
+#include "runtime/args.h"
 #include "runtime/rank.h"
 
 #include "base/alloc.h"
+#include "sched/describe.h"
 
 #include <fenv.h>
 #include <string.h>
@@ -318,10 +320,13 @@ static int32_t function_index(const pld_program *table, const pld_function *func
 void(pld_submit)(pld_core *core, const pld_function *kernel, const pld_arg *args, int32_t count)
 {
     task_check(core);
+    char why[NAME_TEXT];
     const int32_t index = function_index(core->table, kernel);
     if (index < 0 || kernel->plane != PLD_PLANE_CORE)
         task_fail(core, DIAG_KERNEL_FAILED, "'%s' is not an in-core function of this program",
                   kernel->name);
+    if (!args_fit(kernel, args, count, why, sizeof why))
+        task_fail(core, DIAG_KERNEL_FAILED, "%s", why);
     pld_core *task = sched_take_task(core->owner, count);
     if (task == NULL)
         task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another task");

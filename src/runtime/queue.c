@@ -114,6 +114,24 @@ uint64_t queue_publish(queue_writer *w, queue_record *record)
     return w->sequence;
 }
 
+/* What queues may keep between calls. */
+#define QUEUE_KEEP_BYTES ((int64_t)8 << 20)
+
+void queue_shrink(queue_memory *memory, queue_writer *writers, int32_t count)
+{
+    if (memory->area.top <= QUEUE_KEEP_BYTES)
+        return;
+    for (int32_t i = 0; i < count; ++i) {
+        recycle(&writers[i]);
+        if (writers[i].blocks[writers[i].block_count - 1].offset < QUEUE_KEEP_BYTES)
+            continue;
+        pypto_status status = add_block(&writers[i], 0); /* the lowest free one */
+        pypto_status_clear(&status);
+    }
+    heap_trim(memory->seg, memory->seg->set->control_offset, &memory->area, &memory->reserved,
+              QUEUE_KEEP_BYTES);
+}
+
 void queue_reader_init(queue_reader *r, const segment *seg, rank_header *header)
 {
     *r = (queue_reader){.seg = seg, .header = header, .block = header->queue_offset};

@@ -112,6 +112,10 @@ PYPTO_NODISCARD pypto_status queue_reserve(queue_writer *w, record_kind kind, ui
 /* Makes the reserved record visible and rings the rank. Returns its number. */
 uint64_t queue_publish(queue_writer *w, queue_record *record);
 
+/* When the queues have grown large and everything is complete: makes them small again. Blocks still
+ * at the far end are left for good by the next records. */
+void queue_shrink(queue_memory *memory, queue_writer *writers, int32_t count);
+
 /* ---- consumer ---- */
 
 typedef struct queue_reader {

@@ -29,7 +29,6 @@ typedef struct worker {
     int parent; /* pidfd, or -1 */
     bool one_process;
     void *objects[RANK_PROGRAMS]; /* dlopen handles */
-    int object_fds[RANK_PROGRAMS];
 } worker;
 
 static void answer(worker *w, const char *error)
@@ -40,20 +39,30 @@ static void answer(worker *w, const char *error)
     channel_send(w->channel, MESSAGE_ANSWER, &message, sizeof message, NULL, 0);
 }
 
-/* Opens the shared object behind a descriptor. The descriptor stays open as long as the object is
- * loaded: the loader compares names, so "/proc/self/fd/7" must not come to mean another file. */
+/* A path to a descriptor that no other load has used: the loader takes an object that it has under
+ * the same name for the same object, and descriptor numbers come again. The id is written into the
+ * path in binary, with "//" for 0 and "/." for 1, which mean nothing to the file system. */
+static void unique_path(char *path, int64_t bytes, int32_t id, int fd)
+{
+    char bits[2 * 32 + 1] = "";
+    for (int32_t i = 0; i < 13; ++i)
+        memcpy(&bits[2 * i], (id >> i & 1) != 0 ? "/." : "//", 3);
+    snprintf(path, (size_t)bytes, "/proc/self%s/fd/%d", bits, fd);
+}
+
+/* Opens the shared object behind a descriptor; closes the descriptor. */
 static const pld_program *open_object(worker *w, int32_t id, int fd, const char **error)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char path[128];
+    unique_path(path, sizeof path, id, fd);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const pld_program *table = object == NULL ? NULL : dlsym(object, PLD_PROGRAM_SYMBOL);
+    os_close(&fd);
     if (table == NULL) {
         *error = dlerror();
         return NULL;
     }
     w->objects[id] = object;
-    w->object_fds[id] = fd;
     return table;
 }
 
@@ -129,10 +138,8 @@ static pypto_status greet(worker *w)
 static void release_objects(worker *w)
 {
     for (int32_t i = 0; i < RANK_PROGRAMS; ++i) {
-        if (w->objects[i] == NULL)
-            continue;
-        dlclose(w->objects[i]);
-        os_close(&w->object_fds[i]);
+        if (w->objects[i] != NULL)
+            dlclose(w->objects[i]);
     }
 }
 

@@ -15,6 +15,11 @@ void(pld_line)(pld_core *core, int32_t line)
                           memory_order_relaxed);
 }
 
+void pld_poll(pld_core *core)
+{
+    task_check(core);
+}
+
 /* ---- failures ---- */
 
 void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int32_t line,

@@ -169,3 +169,23 @@ pypto_status heap_reserve(const segment *s, int64_t area_offset, int64_t *reserv
     *reserved = end;
     return STATUS_OK;
 }
+
+void heap_trim(const segment *s, int64_t area_offset, heap_area *area, int64_t *reserved,
+               int64_t keep)
+{
+    if (area->free_count == 0)
+        return;
+    heap_block *last = &area->free_[area->free_count - 1];
+    const int64_t start = last->offset > keep ? last->offset : keep;
+    if (last->offset + last->bytes != area->top || start >= area->top)
+        return;
+    if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, area_offset + start,
+                  area->top - start) != 0)
+        return; /* it stays reserved, which is no error */
+    area->top = start;
+    if (*reserved > start)
+        *reserved = start;
+    last->bytes = start - last->offset;
+    if (last->bytes == 0)
+        --area->free_count;
+}

@@ -48,6 +48,10 @@ void heap_give(heap_area *area, int64_t offset, int64_t bytes);
 PYPTO_NODISCARD pypto_status heap_reserve(const segment *s, int64_t area_offset, int64_t *reserved,
                                           int64_t end, const char *what);
 
+/* Gives the memory of the free space at the area's end, beyond `keep` bytes, back to the system. */
+void heap_trim(const segment *s, int64_t area_offset, heap_area *area, int64_t *reserved,
+               int64_t keep);
+
 /* Fails unless `bytes` more memory are to be had (RAM and cgroup), 0 always is. */
 PYPTO_NODISCARD pypto_status heap_check_memory(int64_t bytes, const char *what);
 

@@ -630,15 +630,19 @@ static void parse_params(parser *p, syntax_function *f)
 {
     while (!is(p, ")")) {
         syntax_param param = {.span = peek(p)->span};
-        if (accept(p, "*"))
-            f->unsupported_params = "*args";
+        bool variadic = accept(p, "*");
         param.name = peek(p)->text;
         expect_kind(p, TOKEN_NAME);
         if (accept(p, ":"))
             param.annotation = parse_expr(p);
         param.span = up_to_here(p, param.span);
-        if (f->unsupported_params == NULL)
+        if (variadic) {
+            syntax_refusal refusal = {arena_printf(p->a, "*%s", param.name), "name every parameter",
+                                      param.span};
+            vec_push(p->a, &f->refusals, refusal);
+        } else if (f->refusals.count == 0) {
             vec_push(p->a, &f->params, param);
+        }
         if (!accept(p, ","))
             break;
     }

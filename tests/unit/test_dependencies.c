@@ -1,6 +1,6 @@
-/* Dispatches that read what dispatches on other devices write: the reader starts when every earlier writer of
- * its bytes is complete, writers wait for nobody, and a reader whose writer never ends is part of the
- * deadlock report. */
+/* Dispatches that read what dispatches on other devices write: the reader starts when every earlier
+ * writer of its bytes is complete, writers wait for nobody, and a reader whose writer never ends is
+ * part of the deadlock report. */
 #include "base/diag.h"
 
 #include <pypto/pypto.h>
@@ -22,7 +22,8 @@
 
 enum { RANKS = 4, N = 1000 };
 
-/* Adds 1 to every element of `from` into `to`, slowly, so that a reader that does not wait sees a part. */
+/* Adds 1 to every element of `from` into `to`, slowly, so that a reader that does not wait sees a
+ * part. */
 static void next_kernel(pld_core *core, const pld_arg *args)
 {
     for (int64_t i = 0; i < N; ++i) {

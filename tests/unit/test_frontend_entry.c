@@ -218,7 +218,7 @@ static void test_annotations(void **state)
         {HEAD "@pl.jit\ndef c(p):\n    pass\n",
          {"PYPTO-T201", 1, 6, "'p' is missing type annotation", "pl.Tensor"}},
         {HEAD "@pl.jit\ndef c(*p):\n    pass\n",
-         {"PYPTO-S102", 1, 0, "*args are not supported", NULL}},
+         {"PYPTO-S102", 1, 6, "cannot have *p", "name every parameter"}},
         {PARAM("pl.Tensor[[4], pl.FP33]"),
          {"PYPTO-T202", 1, 24, "Unknown dtype 'pl.FP33'", "pl.FP32"}},
         {PARAM("pl.Tensor[[4], 3]"), {"PYPTO-T202", 1, 24, "must be a DataType", NULL}},

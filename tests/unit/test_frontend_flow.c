@@ -236,9 +236,9 @@ static void test_loop_variable_after_its_loop(void **state)
                        "        last = j + i\n"
                        "    pld.system.wait(s, [last, 0], i, cmp=pld.WaitCmp.Ge)\n"),
                 "h", "k",
+                "j.1 = 0\n"
                 "for i in range(0, index(n), 1)\n"
                 "  i.1 = i\n"
-                "  j.1 = 0\n"
                 "  for j in range(0, i, 1)\n"
                 "    j.1 = j\n"
                 "    i.1 = j\n"

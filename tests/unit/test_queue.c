@@ -143,11 +143,38 @@ static void test_a_record_larger_than_a_block_gets_one_of_its_own(void **state)
     close_queue(&f);
 }
 
+static void test_a_flood_is_given_back(void **state)
+{
+    (void)state;
+    fixture f;
+    open_queue(&f);
+    queue_reader reader;
+    rank_header *header = segment_rank(&f.seg, 0);
+    queue_reader_init(&reader, &f.seg, header);
+    int64_t n = 0;
+    for (int round = 0; round < 3; ++round) {
+        const int64_t flood = round == 0 ? 10000 : 1;
+        for (int64_t i = 0; i < flood; ++i)
+            post(&f, ++n);
+        for (queue_record *record; (record = queue_peek(&reader)) != NULL;) {
+            assert_true(record_is(record, (int64_t)reader.taken + 1));
+            queue_pop(&reader, record);
+        }
+        if (round == 0)
+            assert_true(f.memory.area.top > (int64_t)16 << 20);
+        atomic_store(&header->completed, (uint64_t)n);
+        queue_shrink(&f.memory, &f.writer, 1);
+    }
+    assert_true(f.memory.area.top <= (int64_t)8 << 20);
+    close_queue(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_posting_first_and_reading_later),
         cmocka_unit_test(test_a_reader_that_keeps_up_lets_blocks_be_reused),
+        cmocka_unit_test(test_a_flood_is_given_back),
         cmocka_unit_test(test_a_record_larger_than_a_block_gets_one_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

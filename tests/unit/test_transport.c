@@ -134,6 +134,42 @@ static void test_a_segment_is_zero_shared_and_unlinked(void **state)
     assert_null(host.base);
 }
 
+static int64_t file_blocks(const segment *s)
+{
+    struct stat info;
+    assert_int_equal(fstat(s->fd, &info), 0);
+    return info.st_blocks;
+}
+
+static void test_trimming_gives_memory_back_and_zeroes(void **state)
+{
+    (void)state;
+    segment s;
+    pypto_status status = transport_shm.create(1, &s);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    const int64_t area_offset = s.set->staging_offset;
+    heap_area area;
+    heap_init(&area, s.set->staging_bytes);
+    int64_t reserved = 0;
+    const int64_t small = heap_take(&area, 8192), large = heap_take(&area, 8 << 20);
+    status = heap_reserve(&s, area_offset, &reserved, large + (8 << 20), "a test");
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    const int64_t full = file_blocks(&s);
+    heap_trim(&s, area_offset, &area, &reserved, 0); /* nothing is free */
+    assert_int_equal(file_blocks(&s), full);
+    s.base[area_offset + large + 100] = 7;
+    heap_give(&area, large, 8 << 20);
+    heap_trim(&s, area_offset, &area, &reserved, 65536);
+    assert_true(file_blocks(&s) < full - (7 << 20) / 512);
+    assert_int_equal(area.top, 65536);
+    assert_int_equal(reserved, 65536);
+    heap_give(&area, small, 8192);
+    assert_int_equal(area.free_count, 1);
+    assert_int_equal(area.free_[0].bytes, area.top);
+    heap_destroy(&area);
+    transport_shm.detach(&s);
+}
+
 static void test_poison_only_grows(void **state)
 {
     (void)state;
@@ -155,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_take_fails_where_it_must),
         cmocka_unit_test(test_more_memory_than_there_is_is_refused),
         cmocka_unit_test(test_a_segment_is_zero_shared_and_unlinked),
+        cmocka_unit_test(test_trimming_gives_memory_back_and_zeroes),
         cmocka_unit_test(test_poison_only_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
