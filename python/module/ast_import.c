@@ -390,8 +390,8 @@ static PyObject *parse_string(importer *im, PyObject *words)
     PyObject *tree = NULL;
     if (builtins != NULL && source != NULL) {
         const int only_ast = 0x400; /* ast.PyCF_ONLY_AST */
-        tree = PyObject_CallMethod(builtins, "compile", "OssiO", source, im->file, "eval", only_ast,
-                                   Py_True);
+        tree = PyObject_CallMethod(builtins, "compile", "OssiO", source, "<annotation>", "eval",
+                                   only_ast, Py_True);
     }
     Py_XDECREF(builtins);
     Py_XDECREF(source);
@@ -561,17 +561,51 @@ static void import_params(importer *im, PyObject *list, syntax_function *f)
     }
 }
 
-static const char *unsupported_params(importer *im, PyObject *args)
+/* `format` has one %s, for the parameter's name. */
+static void refuse_param(importer *im, syntax_function *f, PyObject *param, const char *format,
+                         const char *hint)
 {
+    const char *name = string_field(im, param, "arg");
+    const char *percent = strchr(format, '%');
+    syntax_refusal refusal = {
+        .what = arena_printf(im->a, "%.*s%s%s", (int)(percent - format), format, name, percent + 2),
+        .hint = hint,
+        .span = span_of(im, param),
+    };
+    vec_push(im->a, &f->refusals, refusal);
+}
+
+/* Values are passed at each call, in the order of the parameters or by their names. */
+static void refuse_params(importer *im, PyObject *args, syntax_function *f)
+{
+    PyObject *positional = field(args, "posonlyargs");
+    PyObject *usual = field(args, "args");
+    PyObject *keyword = field(args, "kwonlyargs");
     PyObject *variadic = field(args, "vararg");
+    PyObject *named = field(args, "kwarg");
+    Py_ssize_t defaults = length(field(args, "defaults"));
+    if (length(positional) > 0)
+        refuse_param(im, f, PyList_GetItem(positional, length(positional) - 1),
+                     "the positional-only marker '/' after '%s'", "leave the '/' out");
+    for (Py_ssize_t i = length(usual) - defaults; i < length(usual); i++)
+        if (i >= 0)
+            refuse_param(
+                im, f, PyList_GetItem(usual, i), "a default value for '%s'",
+                "leave it out and pass the value at each call, or make it a constant of the "
+                "script");
     if (variadic != Py_None)
-        return arena_printf(im->a, "*%s", string_field(im, variadic, "arg"));
-    if (length(field(args, "kwonlyargs")) > 0)
-        return "keyword-only parameters";
-    variadic = field(args, "kwarg");
-    if (variadic != Py_None)
-        return arena_printf(im->a, "**%s", string_field(im, variadic, "arg"));
-    return NULL;
+        refuse_param(im, f, variadic, "*%s", "name every parameter");
+    for (Py_ssize_t i = 0; i < length(keyword); i++)
+        refuse_param(im, f, PyList_GetItem(keyword, i), "the keyword-only parameter '%s'",
+                     "leave the '*' before it out; any argument may be passed by its name");
+    if (named != Py_None)
+        refuse_param(im, f, named, "**%s", "name every parameter");
+}
+
+/* `async def` has a class of its own in Python's tree. */
+static bool is_async(importer *im, PyObject *definition)
+{
+    return strcmp(type_name(im, definition), "AsyncFunctionDef") == 0;
 }
 
 syntax_function *ast_import_function(core_state *state, arena *a, PyObject *definition,
@@ -590,12 +624,18 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     f->name = string_field(&im, definition, "name");
     f->span = span_of(&im, definition);
     f->span.end_line = f->span.line; /* of `def name`, not of the whole body */
-    f->span.end_column = f->span.column + (int32_t)(strlen("def ") + strlen(f->name));
+    bool async = is_async(&im, definition);
+    const char *keyword = async ? "async def " : "def ";
+    f->span.end_column = f->span.column + (int32_t)(strlen(keyword) + strlen(f->name));
+    if (async) {
+        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span};
+        vec_push(a, &f->refusals, refusal);
+    }
 
     PyObject *args = field(definition, "args");
     import_params(&im, field(args, "posonlyargs"), f);
     import_params(&im, field(args, "args"), f);
-    f->unsupported_params = unsupported_params(&im, args);
+    refuse_params(&im, args, f);
     f->returns = import_annotation(&im, field(definition, "returns"));
     import_block(&im, field(definition, "body"), &f->body);
     return im.failed || im.refused ? NULL : f;

@@ -290,6 +290,20 @@ static name_value embed_resolve(void *context, arena *a, int32_t function, const
 
 /* ---- sources ---- */
 
+/* Names of files are bytes to the operating system; those that are no UTF-8 are escaped in a str. */
+const char *file_name(PyObject *keep, PyObject *object)
+{
+    PyObject *bytes = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
+    bool good = bytes != NULL && PyList_Append(keep, bytes) == 0;
+    Py_XDECREF(bytes); /* `keep` holds it */
+    return good ? PyBytes_AsString(bytes) : NULL;
+}
+
+PyObject *file_object(const char *name)
+{
+    return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
+}
+
 /* "make.<locals>.f" is f in messages. */
 static const char *short_name(const char *qualified)
 {
@@ -299,28 +313,28 @@ static const char *short_name(const char *qualified)
     return qualified;
 }
 
-/* (file name, ast.FunctionDef) of a function, borrowed from `keep`; NULL when its source is not
- * known. */
-static PyObject *find_definition(embedding *e, PyObject *python)
+/* (file name, ast.FunctionDef) of a DSL function, or a str that says what has become of its source;
+ * borrowed from `keep`; NULL when an exception is held back. */
+static PyObject *find_definition(embedding *e, PyObject *jit)
 {
     PyObject *module = kept(e, PyImport_ImportModule("pypto._source"));
-    if (module == NULL || python == NULL)
-        return NULL;
-    PyObject *found = kept(e, PyObject_CallMethod(module, "find", "O", python));
-    return found == Py_None ? NULL : found;
+    return module == NULL ? NULL : kept(e, PyObject_CallMethod(module, "find", "O", jit));
 }
 
-static void no_source(embedding *e, PyObject *python, const char *name, pypto_status *errors)
+/* `reason` may be empty. */
+static void no_source(embedding *e, PyObject *python, const char *name, const char *reason,
+                      pypto_status *errors)
 {
     PyObject *code = python == NULL ? NULL : attribute(e, python, "__code__");
-    const char *file = code == NULL ? NULL : optional_text(e, code, "co_filename");
+    PyObject *path = code == NULL ? NULL : optional_attribute(e, code, "co_filename");
+    const char *file = path == NULL ? NULL : file_name(e->keep, path);
     PyObject *line = code == NULL ? NULL : attribute(e, code, "co_firstlineno");
     pypto_span span = {.file = file, .line = line == NULL ? 0 : (int32_t)PyLong_AsLong(line)};
     diag_add(
         errors, DIAG_NO_SOURCE, span,
         "define the function in a file or a notebook cell, or register the text that it is made of "
         "in linecache.cache; when the file has changed since it was imported, start again",
-        "Cannot retrieve source code of '%s'", name);
+        "Cannot retrieve source code of '%s'%s%s", name, reason[0] == '\0' ? "" : ": ", reason);
 }
 
 static const frontend_source *embed_source(void *context, arena *a, int32_t function,
@@ -334,18 +348,21 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     source->qualified_name = arena_strdup(a, short_name(qualified == NULL ? "?" : qualified));
     source->plane = plane_of(e, jit);
 
-    PyObject *found = find_definition(e, python);
-    if (found == NULL) {
-        no_source(e, python, source->qualified_name, errors);
+    PyObject *found = find_definition(e, jit);
+    if (found == NULL || PyUnicode_Check(found)) {
+        const char *reason = found == NULL ? NULL : utf8(found);
+        no_source(e, python, source->qualified_name, reason == NULL ? "" : reason, errors);
         return NULL;
     }
-    source->syntax = ast_import_function(e->state, a, PyTuple_GetItem(found, 1),
-                                         utf8(PyTuple_GetItem(found, 0)), e->keep, errors);
+    const char *file = file_name(e->keep, PyTuple_GetItem(found, 0));
+    if (file != NULL)
+        source->syntax =
+            ast_import_function(e->state, a, PyTuple_GetItem(found, 1), file, e->keep, errors);
     if (source->syntax != NULL)
         return source;
     if (PyErr_Occurred()) {
         hold_back(e);
-        no_source(e, python, source->qualified_name, errors);
+        no_source(e, python, source->qualified_name, "", errors);
     }
     return NULL;
 }
@@ -355,7 +372,7 @@ const char *source_line(PyObject *keep, arena *a, const char *file, int32_t line
     PyObject *module = PyImport_ImportModule("pypto._source");
     if (module == NULL)
         return NULL;
-    PyObject *words = PyObject_CallMethod(module, "line_text", "si", file, (int)line);
+    PyObject *words = PyObject_CallMethod(module, "line_text", "Ni", file_object(file), (int)line);
     Py_DECREF(module);
     bool good = words != NULL && words != Py_None && PyList_Append(keep, words) == 0;
     Py_XDECREF(words);

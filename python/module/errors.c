@@ -12,8 +12,17 @@ static PyObject *span_object(const pypto_span *span)
 {
     if (span->file == NULL || span->line <= 0)
         Py_RETURN_NONE;
-    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i}", "file", span->file, "line", span->line, "column",
-                         span->column, "end_line", span->end_line, "end_column", span->end_column);
+    return Py_BuildValue("{s:N,s:i,s:i,s:i,s:i}", "file", file_object(span->file), "line",
+                         span->line, "column", span->column, "end_line", span->end_line,
+                         "end_column", span->end_column);
+}
+
+/* Texts may name files, and files may have names that are no UTF-8. */
+static PyObject *words(const char *bytes)
+{
+    if (bytes == NULL)
+        Py_RETURN_NONE;
+    return file_object(bytes);
 }
 
 static PyObject *diagnostic_row(const pypto_diagnostic *d)
@@ -21,8 +30,8 @@ static PyObject *diagnostic_row(const pypto_diagnostic *d)
     PyObject *span = span_object(&d->span);
     if (span == NULL)
         return NULL;
-    return Py_BuildValue("(szsNzzz)", d->code, pypto_error_kind_name(d->kind), d->message, span,
-                         d->hint, d->note, d->source);
+    return Py_BuildValue("(szNNNNN)", d->code, pypto_error_kind_name(d->kind), words(d->message),
+                         span, words(d->hint), words(d->note), words(d->source));
 }
 
 static PyObject *diagnostic_rows(const pypto_status *status)
@@ -43,8 +52,8 @@ static PyObject *make_exception(const pypto_status *status, const char *whole)
     PyObject *module = rows == NULL ? NULL : PyImport_ImportModule("pypto.errors");
     PyObject *exception = NULL;
     if (module != NULL)
-        exception = PyObject_CallMethod(module, "make", "ssO", pypto_error_kind_name(status->kind),
-                                        whole, rows);
+        exception = PyObject_CallMethod(module, "make", "sNO", pypto_error_kind_name(status->kind),
+                                        words(whole), rows);
     Py_XDECREF(module);
     Py_XDECREF(rows);
     return exception;

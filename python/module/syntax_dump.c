@@ -179,8 +179,11 @@ void syntax_dump(text *out, const syntax_function *f)
         dump_labelled(out, " : ", p->annotation);
         text_add(out, "\n");
     }
-    if (f->unsupported_params != NULL)
-        text_printf(out, "  unsupported %s\n", f->unsupported_params);
+    for (int64_t i = 0; i < f->refusals.count; i++) {
+        text_printf(out, "  refused %s ", f->refusals.items[i].what);
+        dump_span(out, f->refusals.items[i].span);
+        text_add(out, "\n");
+    }
     if (f->returns != NULL) {
         dump_labelled(out, "  returns ", f->returns);
         text_add(out, "\n");

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from . import _core, _source
-from .errors import TypeError as PyptoTypeError, UnsupportedFeatureError
+from .errors import Error, TypeError as PyptoTypeError, UnsupportedFeatureError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -64,12 +64,13 @@ class JITFunction:
     `compile(...)` does the same without running, and returns what a later call would run.
     """
 
-    # What the extension relies on: _function, _plane, _scopes, identity().
+    # What the extension relies on: _function, _plane, _scopes, identity(). _source needs _stamp.
     __pypto_kind__ = "function"
 
     def __init__(self, function: FunctionType, plane: int, scope: dict[str, Any] | None) -> None:
         self._function = function
         self._plane = plane
+        self._stamp = _source.stamp_of(function.__code__.co_filename)
         # Where names are looked up, in this order: closure cells, then dictionaries.
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self._scopes = (cells, scope or {}, function.__globals__, function.__builtins__)
@@ -91,10 +92,15 @@ class JITFunction:
         for code that cannot be compiled, TypeError or ValueError for arguments that do not fit,
         DeviceError and what derives from it for a failure while running.
         """
-        self._require_entry()
-        platform, device_ids = _settings_of(config, self.__name__)
-        bound = self._arguments(args, kwargs)
-        self._program(bound, platform).run(bound, device_ids, _title(self.__name__))
+        try:
+            self._require_entry()
+            platform, device_ids = _settings_of(config, self.__name__)
+            bound = self._arguments(args, kwargs)
+            self._program(bound, platform).run(bound, device_ids, _title(self.__name__))
+        except Error as error:
+            # The traceback begins at the user's call; a bare raise does not add this line again.
+            error.__traceback__ = None
+            raise
 
     def compile(
         self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
@@ -105,10 +111,14 @@ class JITFunction:
         """
         from .ir import DistributedCompiledProgram, DistributedConfig
 
-        self._require_entry()
-        platform, device_ids = _settings_of(config, self.__name__)
-        bound = self._arguments(args, kwargs) if args or kwargs else None
-        program = self._program(bound, platform)
+        try:
+            self._require_entry()
+            platform, device_ids = _settings_of(config, self.__name__)
+            bound = self._arguments(args, kwargs) if args or kwargs else None
+            program = self._program(bound, platform)
+        except Error as error:
+            error.__traceback__ = None
+            raise
         distributed = getattr(config, "distributed_config", None) or DistributedConfig()
         key = (program, platform, repr(distributed))
         if key not in self._compiled:
@@ -123,10 +133,11 @@ class JITFunction:
     def identity(self) -> str:
         """Changes whenever the source text or the place of the function does."""
         if self._identity is None:
-            source = _source.load(self._function)
+            source = _source.load(self)
             if source is None:
                 return f"{self.__qualname__} without source"
-            place = f"{source.filename}:{self._function.__code__.co_firstlineno}"
+            filename = source.filename.encode("utf-8", "backslashreplace").decode()
+            place = f"{filename}:{self._function.__code__.co_firstlineno}"
             kind = _DECORATORS[self._plane]
             self._identity = f"{self.__qualname__} {kind} {place} {source.digest}"
         return self._identity
@@ -187,7 +198,7 @@ def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
 def _title(name: str) -> str:
     """What the command lines of the workers show."""
     script = sys.argv[0].rpartition("/")[2] if sys.argv and sys.argv[0] else "python"
-    return f"{script} {name}"
+    return f"{script} {name}".encode("utf-8", "replace").decode()
 
 
 class _Decorator:

@@ -2,7 +2,9 @@
 
 Texts come from `linecache`, which knows files, notebook cells and whatever else was registered
 there; `python -c` and a redirected `python < file` are read from where Python got them. Each file
-is parsed once, by Python itself, and only when a compile needs it. The extension calls `find` and
+is parsed once, by Python itself, and only when a compile needs it. By then the file may have been
+edited, so that it no longer is what Python runs: functions carry the stamp of their file at the time
+they were defined, and a text of another stamp is none of theirs. The extension calls `find` and
 `line_text`.
 """
 
@@ -15,20 +17,23 @@ from . import _core
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
-    from types import FunctionType
     from typing import Any
 
+    from ._jit import JITFunction
+
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
+_DEFINITIONS = ("FunctionDef", "AsyncFunctionDef")
 
 
 class SourceFile:
     """One source text as a whole."""
 
-    __slots__ = ("filename", "lines", "digest", "_tree")
+    __slots__ = ("filename", "lines", "stamp", "digest", "_tree")
 
-    def __init__(self, filename: str, lines: list[str]) -> None:
+    def __init__(self, filename: str, lines: list[str], stamp: tuple[int, int] | None) -> None:
         self.filename = filename
         self.lines = lines
+        self.stamp = stamp
         self.digest: str = _core.digest("".join(lines).encode("utf-8", "surrogatepass"))
         self._tree: Any = None
 
@@ -42,35 +47,54 @@ class SourceFile:
 _files: dict[str, SourceFile] = {}
 
 
-def load(function: FunctionType) -> SourceFile | None:
-    """The source that `function` was defined in; None when there is none."""
+def stamp_of(filename: str) -> tuple[int, int] | None:
+    """Changes when the file is written; None when the source is in no file."""
+    try:
+        status = os.stat(filename)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def has_changed(jit: JITFunction) -> bool:
+    """Whether the file is there and no longer the one that the function was defined in."""
+    now = stamp_of(jit._function.__code__.co_filename)
+    return now is not None and jit._stamp is not None and now != jit._stamp
+
+
+def load(jit: JITFunction) -> SourceFile | None:
+    """The source that a function was defined in; None when it cannot be had, or not any more."""
     import linecache
 
+    function = jit._function
     filename = function.__code__.co_filename
+    known = _files.get(filename)
+    if known is not None and known.stamp is not None and known.stamp == jit._stamp:
+        return known
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
     if not lines:
         lines = _interpreter_input(filename).splitlines(keepends=True)
-    if not lines:
+    if not lines or has_changed(jit):
         return None
-    known = _files.get(filename)
     if known is None or (known.lines is not lines and known.lines != lines):
-        known = _files[filename] = SourceFile(filename, lines)
+        known = _files[filename] = SourceFile(filename, lines, jit._stamp)
+    known.stamp = jit._stamp
     return known
 
 
-def find(function: FunctionType) -> tuple[str, Any] | None:
-    """(file name, ast.FunctionDef) of a function; None when its source cannot be had."""
-    source = load(function)
+def find(jit: JITFunction) -> tuple[str, Any] | str:
+    """(file name, ast.FunctionDef) of a function, or what has become of its source."""
+    source = load(jit)
     if source is None:
-        return None
+        return "its file has changed since it was loaded" if has_changed(jit) else ""
     try:
         tree = source.tree()
     except SyntaxError:
-        return None
-    code = function.__code__
+        return ""
+    code = jit._function.__code__
     node = _find_definition(tree.body, code.co_name, code.co_firstlineno)
-    return None if node is None else (source.filename, node)
+    return "" if node is None else (source.filename, node)
 
 
 def line_text(filename: str, line: int) -> str | None:
@@ -92,7 +116,7 @@ def _find_definition(body: list[Any], name: str, line: int) -> Any:
         first = _first_line(node)
         if not first <= line <= node.end_lineno:
             continue
-        if type(node).__name__ == "FunctionDef" and node.name == name and first == line:
+        if type(node).__name__ in _DEFINITIONS and node.name == name and first == line:
             return node
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, field, None)

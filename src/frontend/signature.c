@@ -115,10 +115,11 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
 {
     const syntax_function *syntax = fl->syntax;
     fl->in_signature = true;
-    if (syntax->unsupported_params != NULL)
-        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, syntax->span, "name every parameter",
-               "'%s': %s are not supported in a DSL function", syntax->name,
-               syntax->unsupported_params);
+    for (int64_t i = 0; i < syntax->refusals.count; i++) {
+        const syntax_refusal *refusal = &syntax->refusals.items[i];
+        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, refusal->span, refusal->hint,
+               "'%s': a DSL function cannot have %s", syntax->name, refusal->what);
+    }
     for (int64_t i = 0; i < syntax->params.count; i++) {
         declare_param(fl, &syntax->params.items[i], i < count ? &given[i] : NULL);
         if (fl->ir->plane == PLD_PLANE_HOST)

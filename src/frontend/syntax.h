@@ -94,11 +94,18 @@ typedef struct syntax_param {
     pypto_span span;
 } syntax_param;
 
+/* A part of a signature that the DSL does not have, for the error about it. */
+typedef struct syntax_refusal {
+    const char *what; /* "keyword-only parameter 'x'" */
+    const char *hint;
+    pypto_span span;
+} syntax_refusal;
+
 typedef struct syntax_function {
     const char *name;
     pypto_span span; /* of the `def` line */
     VEC(syntax_param) params;
-    const char *unsupported_params; /* "*args", "keyword-only parameters", ...; NULL: none */
+    VEC(syntax_refusal) refusals;
     syntax_expr *returns;
     syntax_block body; /* without the doc-string */
 } syntax_function;

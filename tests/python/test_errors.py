@@ -243,10 +243,29 @@ def test_all_errors_of_a_program_are_shown_together():
     assert "'ONE'" in str(error) and "'TWO'" in str(error)
 
 
-def test_variadic_parameters():
-    text = PROGRAM.replace("def host(\n", "def host(\n    *rest,\n")
-    error = fails(text, ParserError)
-    assert "*rest" in error.message
+@pytest.mark.parametrize(
+    "old, new, code, message",
+    [
+        ("def host(\n", "def host(\n    *rest,\n", "rest,", "*rest"),
+        ("def host(\n", "def host(\n    *,\n", None, "the keyword-only parameter 'inputs'"),
+        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]],\n    **rest,\n):\n    buf", "rest,", "**rest"),
+        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]],\n    /,\n):\n    buf", None, "marker '/'"),
+        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]] = 3,\n):\n    buf", None, "a default value"),
+    ],
+)
+def test_parameters_that_are_refused(old, new, code, message):
+    text = edited(old, new)
+    error = fails(text, UnsupportedFeatureError)
+    assert message in error.message and "'host'" in error.message
+    assert error.span["line"] > text[: text.index("def host(")].count("\n") and error.hint
+    if code is not None:
+        assert error.source_lines[0].strip().strip("*") == code
+
+
+def test_async_functions():
+    error = fails(PROGRAM.replace("def host", "async def host"), UnsupportedFeatureError)
+    assert "'host': a DSL function cannot have 'async'" in error.message
+    assert "write def" in error.hint and error.source_lines == ["async def host("]
 
 
 def test_non_ascii_source_is_underlined_in_the_right_place():
@@ -285,7 +304,50 @@ def test_source_that_changed_since_the_import(tmp_path):
     with pytest.raises(ParserSyntaxError, match="Cannot retrieve source code of 'host'") as caught:
         namespace["host"](np.zeros(1, np.float32))
     assert caught.value.span["line"] == 2
+    assert "changed since it was loaded" in caught.value.message
     assert "changed" in caught.value.hint
+
+
+HEADER = "import pypto.language as pl\n"
+LATE = "@pl.jit.host\ndef host(x: pl.Tensor[[1], pl.{dtype}]): {body}\n"
+
+
+def test_a_function_edited_since_the_import(tmp_path):
+    """What runs is what Python has loaded, never what is in the file now."""
+    path = tmp_path / "script.py"
+    path.write_text(HEADER + LATE.format(dtype="FP32", body="pass"))
+    namespace = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    path.write_text(HEADER + LATE.format(dtype="INT32", body="pass; pass"))
+    for _ in range(2):
+        with pytest.raises(ParserSyntaxError, match="changed since it was loaded"):
+            namespace["host"](np.zeros(1, np.float32))
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    namespace["host"](np.zeros(1, np.int32), config=config(1))
+
+
+def test_a_file_edited_after_the_first_call(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(HEADER + LATE.format(dtype="FP32", body="undefined"))
+    namespace = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    for text in ["", "pass", "# nothing\n" * 9]:
+        with pytest.raises(UndefinedVariableError) as caught:
+            namespace["host"](np.zeros(1, np.float32))
+        assert "body" not in str(caught.value) and "undefined\n" in str(caught.value)
+        path.write_text(text)
+
+
+def test_tracebacks_show_the_callers_lines_only():
+    import traceback
+
+    text = edited("pl.load(x, [0, 0], [1, 8])", "pl.load(x, [0, 0], [1, SIZE])")
+    host = from_text(text)["host"]
+    for call in (host, host.compile):
+        with pytest.raises(UndefinedVariableError) as caught:
+            call(np.zeros((1, 1, 8), np.float32), np.zeros((1, 1, 8), np.float32))
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        assert [frame.filename for frame in frames] == [__file__]
 
 
 # ---- calls ----

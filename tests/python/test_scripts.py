@@ -83,6 +83,20 @@ def test_a_file_name_that_needs_quoting(tmp_path):
     assert python(name, cwd=tmp_path).stdout == "ok\n"
 
 
+def test_a_file_name_that_is_no_utf8(tmp_path):
+    name = b"\xff \xe9.py"
+    path = os.path.join(os.fsencode(tmp_path), name)
+    with open(path, "w") as file:
+        file.write(SMALL)
+    assert python(os.fsdecode(name), cwd=tmp_path).stdout == "ok\n"
+    with open(path, "w") as file:
+        file.write(SMALL.replace("[4])", "[size])") + "\n")
+    code = "import runpy, sys; runpy.run_path(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, timeout=120)
+    assert b"\\udcff \\udce9.py:4:31: UndefinedVariableError" in done.stderr, done.stderr
+    assert b"[size]), [0], y)" in done.stderr
+
+
 def test_text_after_c(tmp_path):
     assert python("-c", SMALL, cwd=tmp_path).stdout == "ok\n"
     assert python("-W", "ignore", "-Bc", SMALL, "-c", "more", cwd=tmp_path).stdout == "ok\n"
@@ -92,6 +106,8 @@ def test_redirected_standard_input(tmp_path):
     (tmp_path / "script.py").write_text(SMALL)
     with open(tmp_path / "script.py") as file:
         assert python(cwd=tmp_path, stdin=file).stdout == "ok\n"
+        file.seek(0)
+        assert python("-", "argument", cwd=tmp_path, stdin=file).stdout == "ok\n"
 
 
 def test_piped_standard_input_cannot_be_read_again(tmp_path):

@@ -135,7 +135,7 @@ def test_strings_as_statements_are_comments():
 
 
 def test_signature():
-    text = dump("def f(a, b: T, /, c: 'pl.Out[T]' = 1) -> pl.Tensor: pass")
+    text = dump("def f(a, b: T, c: 'pl.Out[T]') -> pl.Tensor: pass")
     assert text == (
         "def f\n"
         "  param a\n"
@@ -148,10 +148,23 @@ def test_signature():
 
 @pytest.mark.parametrize(
     "parameters, expected",
-    [("*args", "*args"), ("*, k", "keyword-only parameters"), ("**kw", "**kw"), ("a, *r, k", "*r")],
+    [
+        ("*args", ["*args 1:7-11"]),
+        ("*, k", ["the keyword-only parameter 'k' 1:9-10"]),
+        ("**kw", ["**kw 1:8-10"]),
+        ("a, *r, k", ["*r 1:10-11", "the keyword-only parameter 'k' 1:13-14"]),
+        ("a, b, /, c", ["the positional-only marker '/' after 'b' 1:9-10"]),
+        ("a, b=1, c=2", ["a default value for 'b' 1:9-10", "a default value for 'c' 1:14-15"]),
+    ],
 )
-def test_unsupported_parameters(parameters, expected):
-    assert f"  unsupported {expected}\n" in dump(f"def f({parameters}): pass")
+def test_refused_parameters(parameters, expected):
+    lines = dump(f"def f({parameters}): pass", places=True).splitlines()
+    assert [line[10:] for line in lines if line.startswith("  refused ")] == expected
+
+
+def test_async_functions():
+    text = dump("async def f(a): pass", places=True)
+    assert text.startswith("def f 1:0-11\n") and "  refused 'async' 1:0-11\n" in text
 
 
 def test_places_are_those_of_ast():
