@@ -140,6 +140,8 @@ static PyMethodDef core_methods[] = {
      "ops() -> [(spellings, signature, doc)]\n\nThe table of operations."},
     {"enums", tables_enums, METH_NOARGS,
      "enums() -> [(module, enumeration, member, value)]\n\nThe table of enumerations."},
+    {"is_later", tables_is_later, METH_O,
+     "is_later(path) -> bool\n\nWhether this version lacks a name of the language."},
     {"dtypes", tables_dtypes, METH_NOARGS,
      "dtypes() -> [(name, text, bits, class)]\n\nThe table of element types."},
     {"settings", tables_settings, METH_NOARGS,

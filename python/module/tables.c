@@ -47,6 +47,13 @@ PyObject *tables_enums(PyObject *module, PyObject *unused)
     return list;
 }
 
+PyObject *tables_is_later(PyObject *module, PyObject *path)
+{
+    (void)module;
+    const char *words = utf8(path);
+    return words == NULL ? NULL : PyBool_FromLong(op_is_later(words));
+}
+
 PyObject *tables_dtypes(PyObject *module, PyObject *unused)
 {
     (void)module;

@@ -28,6 +28,19 @@ static dsl_annotation bad(lowering *fl, pypto_span span, const char *hint, const
 
 /* ---- heads ---- */
 
+/* Reports what is no type: "X is not a type of the DSL", or that it will be one. */
+static dsl_annotation no_type(lowering *fl, const char *path, const char *suffix, pypto_span span)
+{
+    if (op_is_later(path)) {
+        report(fl->fe, DIAG_LATER, span, NULL, "%s is not supported yet", path);
+        return failed();
+    }
+    return bad(fl, span,
+               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
+               "pl.Scalar[dtype]",
+               arena_printf(fl->a, "'%s%s' is not a type of the DSL", path, suffix));
+}
+
 /* The canonical dotted name that an expression spells, or NULL; reports nothing. */
 static const char *dotted(frontend *fe, int32_t function, const syntax_expr *e)
 {
@@ -235,6 +248,10 @@ static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
         return false;
     }
     dsl_value v = path_value(fl->a, path, e->span);
+    if (v.kind != VALUE_DTYPE && op_is_later(path)) {
+        report(fl->fe, DIAG_LATER, e->span, NULL, "%s is not supported yet", path);
+        return false;
+    }
     if (v.kind != VALUE_DTYPE) {
         report(fl->fe, DIAG_BAD_ANNOTATION, e->span, nearest_dtype(fl->a, path),
                "Unknown dtype '%s'", path);
@@ -318,10 +335,7 @@ static dsl_annotation read_subscript(lowering *fl, const char *path, const synta
         result.type.kind = IR_SCALAR;
         return read_dtype(fl, e->items.items[0], &result.type.dtype) ? result : failed();
     }
-    return bad(fl, e->span,
-               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
-               "pl.Scalar[dtype]",
-               arena_printf(fl->a, "'%s[...]' is not a type of the DSL", path));
+    return no_type(fl, path, "[...]", e->span);
 }
 
 static dsl_annotation read_path(lowering *fl, const char *path, const syntax_expr *e)
@@ -344,10 +358,7 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
     if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
         return bad(fl, e->span, NULL,
                    arena_printf(fl->a, "Incomplete type annotation '%s': it needs [...]", path));
-    return bad(fl, e->span,
-               "pl.Tensor[[...], dtype], pld.DistributedTensor[[...], dtype], "
-               "pl.Scalar[dtype]",
-               arena_printf(fl->a, "'%s' is not a type of the DSL", path));
+    return no_type(fl, path, "", e->span);
 }
 
 dsl_annotation read_annotation(lowering *fl, const syntax_expr *e)

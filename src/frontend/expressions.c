@@ -22,6 +22,11 @@ dsl_value eval(lowering *fl, const syntax_expr *e)
     return eval_into(fl, e, -1);
 }
 
+static dsl_value not_yet(lowering *fl, const char *path, pypto_span span)
+{
+    return report(fl->fe, DIAG_LATER, span, NULL, "%s is not supported yet", path);
+}
+
 static dsl_value eval_name(lowering *fl, const syntax_expr *e)
 {
     int64_t name = scope_find(fl, e->text);
@@ -34,8 +39,11 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
     dsl_value base = eval(fl, e->a);
     if (base.kind == VALUE_POISON)
         return base;
-    if (base.kind == VALUE_PATH)
-        return path_value(fl->a, arena_printf(fl->a, "%s.%s", base.text, e->text), e->span);
+    if (base.kind == VALUE_PATH) {
+        dsl_value v = path_value(fl->a, arena_printf(fl->a, "%s.%s", base.text, e->text), e->span);
+        bool later = v.kind == VALUE_PATH && op_is_later(v.text);
+        return later ? not_yet(fl, v.text, e->span) : v;
+    }
     return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, NULL,
                   "Standalone attribute access not supported: '.%s' of %s", e->text,
                   describe(fl->a, &base));
@@ -85,6 +93,8 @@ static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_exp
         return lower_operation(fl, op, e, target);
     if (strcmp(path, "pl.dynamic") == 0)
         return eval_dynamic(fl, e);
+    if (op_is_later(path))
+        return not_yet(fl, path, e->a->span);
     return unknown_operation(fl, path, e->a->span);
 }
 

@@ -185,6 +185,22 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
     return true;
 }
 
+/* "pld.NotifyOp.AtomicAdd or pld.NotifyOp.Set"; NULL for parameters that take no enumeration. */
+static const char *enum_hint(arena *a, const op_param *param)
+{
+    if (param->kind != OPERAND_ENUM)
+        return NULL;
+    int32_t count = 0;
+    const enum_member *all = enum_members(&count);
+    text choices = {.a = a};
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(all[i].enumeration, param->enum_name) == 0)
+            text_printf(&choices, "%s%s.%s.%s", choices.length == 0 ? "" : " or ", all[i].module,
+                        all[i].enumeration, all[i].member);
+    }
+    return choices.bytes;
+}
+
 static bool value_operand(lowering *fl, const op_def *op, const op_param *param, const dsl_value *v,
                           ir_operand *operand)
 {
@@ -218,8 +234,8 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     case VALUE_FUNCTION:
     case VALUE_OTHER: break;
     }
-    report(fl->fe, DIAG_KIND_MISMATCH, v->span, NULL, "%s: %s cannot be %s", op->spellings[0],
-           param->name, describe(fl->a, v));
+    report(fl->fe, DIAG_KIND_MISMATCH, v->span, enum_hint(fl->a, param), "%s: %s cannot be %s",
+           op->spellings[0], param->name, describe(fl->a, v));
     return false;
 }
 
@@ -441,6 +457,14 @@ dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, in
                           "write pl.slice(x, shape, offset)",
                           "Unsupported expression type: Slice in a subscript");
     }
+    if (kind == IR_TILE)
+        return report(fl->fe, DIAG_BAD_INDEX, e->span,
+                      "load the part that is needed: pl.load(x, offsets, shapes)",
+                      "a Tile cannot be indexed: operations take it as a whole");
+    if (fl->ir->plane == PLD_PLANE_CORE)
+        return report(fl->fe, DIAG_BAD_INDEX, e->span,
+                      "load what is needed into a tile: pl.load(x, offsets, shapes)",
+                      "a kernel cannot index a %s", ir_kind_name(kind));
     if (!check_plane(fl, op, arena_printf(fl->a, "%s[...]", ir_kind_name(kind)), e->span))
         return poison();
     if (kind != IR_TENSOR)

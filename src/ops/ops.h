@@ -138,6 +138,10 @@ const enum_member *enum_members(int32_t *count) EXPORTED(enum_members);
 const enum_member *enum_find(const char *enumeration, const char *member);
 const char *enum_member_name(const char *enumeration, int64_t value);
 
+/* Whether a dotted name ("pl.matmul") belongs to the language, but not to this version. Asked when
+ * nothing else knows it. */
+bool op_is_later(const char *path) EXPORTED(op_is_later);
+
 /* For "did you mean": the candidate with the fewest typing errors in it, or NULL when none is near.
  * Candidates may be NULL and are then skipped. */
 const char *nearest_word(const char *word, const char *const *candidates, int64_t count);

@@ -200,6 +200,26 @@ def test_unknown_operation():
     assert "pl.load" in error.hint
 
 
+def test_names_that_are_still_to_come():
+    text = edited("pl.load(x, [0, 0], [1, 8])", "pl.exp(pl.load(x, [0, 0], [1, 8]))")
+    error = fails(text, UnsupportedFeatureError)
+    assert error.message == "pl.exp is not supported yet"
+    import pypto.language.distributed as pld
+
+    for module, name in [
+        (pl, "program"),
+        (pl.tile, "exp"),
+        (pld.tensor, "allreduce"),
+        (pld, "ReduceOp"),
+    ]:
+        with pytest.raises(UnsupportedFeatureError, match=rf"{name} is not supported yet"):
+            getattr(module, name)
+        assert not hasattr(module, name)
+    with pytest.raises(AttributeError, match="has no attribute 'progam'") as caught:
+        pl.progam
+    assert not isinstance(caught.value, pypto.Error)
+
+
 def test_missing_argument_of_an_operation():
     text = edited("pl.load(x, [0, 0], [1, 8])", "pl.load(x, [0, 0])")
     error = fails(text, InvalidOperationError)

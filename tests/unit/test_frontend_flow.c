@@ -344,7 +344,7 @@ static void test_bad_loops(void **state)
         {KERNEL("    for i in range(3):\n        pass\n"),
          {"PYPTO-S104", 1, 13, "must use pl.range(), not range", "pl.range"}},
         {KERNEL("    for i in pl.parallel(3):\n        pass\n"),
-         {"PYPTO-S104", 1, 13, "must use pl.range(), not pl.parallel", NULL}},
+         {"PYPTO-S117", 1, 13, "pl.parallel is not supported yet", NULL}},
         {KERNEL("    for i in pl.range():\n        pass\n"),
          {"PYPTO-S104", 1, 13, "requires at least 1 argument", NULL}},
         {KERNEL("    for i in pl.range(1, 2, 3, 4):\n        pass\n"),

@@ -112,6 +112,25 @@ static void test_nearest(void **state)
     assert_null(nearest_word("", names, 3));
 }
 
+static void test_names_to_come(void **state)
+{
+    (void)state;
+    const char *const later[] = {"pl.exp",        "pl.tile.exp",
+                                 "pl.tensor.add", "pl.array.create",
+                                 "pl.program",    "pl.Level",
+                                 "pl.FP8E4M3FN",  "pl.system.bar_v",
+                                 "pl.parallel",   "pld.tensor.allreduce",
+                                 "pld.ReduceOp",  "pl.spmd"};
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        assert_true(op_is_later(later[i]));
+    /* What is there already, in other places only, or nowhere. */
+    const char *const others[] = {"pl.load", "pl.tile.add", "pl.allreduce", "pld.exp",
+                                  "exp",     "pl.",         "pl.ex",        "pl.exps",
+                                  "",        "pl.add sub"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(op_is_later(others[i]));
+}
+
 static void test_enums(void **state)
 {
     (void)state;
@@ -510,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_effects),
         cmocka_unit_test(test_planes),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_names_to_come),
         cmocka_unit_test(test_enums),
         cmocka_unit_test(test_dtypes),
         RULE_TEST(test_load),

@@ -12,6 +12,8 @@ from ._dims import DynVar, dynamic
 
 __pypto_path__ = "pl"
 
+__getattr__ = _operations.missing("pl", __name__)
+
 globals().update(_DTYPES)
 
 __all__ = [

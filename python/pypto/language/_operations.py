@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 
 from .. import _core
-from ..errors import TypeError as PyptoTypeError
+from ..errors import TypeError as PyptoTypeError, UnsupportedFeatureError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -122,4 +122,21 @@ def fill(root: str, scope: dict[str, Any]) -> list[str]:
 def _namespace(path: str, name: str) -> ModuleType:
     module = type(_core)(name, f"Operations spelled {path}.<name>.")
     module.__dict__["__pypto_path__"] = path
+    module.__dict__["__getattr__"] = missing(path, name)
     return module
+
+
+class NotYetError(UnsupportedFeatureError, AttributeError):
+    """A name that the language has, but this version does not. Also an AttributeError, so that
+    hasattr() and getattr() with a default work."""
+
+
+def missing(path: str, module: str) -> Any:
+    """The __getattr__ of a module: says which names are still to come."""
+
+    def __getattr__(name: str) -> NoReturn:
+        if _core.is_later(f"{path}.{name}"):
+            raise NotYetError(f"{path}.{name} is not supported yet")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return __getattr__

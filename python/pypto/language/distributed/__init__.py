@@ -8,6 +8,7 @@ from .. import _operations
 from .._annotations import CommCtx, DistributedTensor
 
 __pypto_path__ = "pld"
+__getattr__ = _operations.missing("pld", __name__)
 
 __all__ = ["CommCtx", "DistributedTensor"]
 __all__ += _operations.fill("pld", globals())

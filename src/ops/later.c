@@ -1,0 +1,45 @@
+/* Which dotted names belong to the language but not to this version: the table later.def, searched.
+ *
+ * Asked only about names that no other table knows, so a linear search is fast enough. */
+#include "ops/ops.h"
+
+#include <string.h>
+
+typedef struct later_row {
+    const char *namespaces;
+    const char *names;
+} later_row;
+
+static const later_row rows[] = {
+#define LATER(namespaces, names) {namespaces, names},
+#include "ops/later.def"
+#undef LATER
+};
+
+#define ROWS ((int32_t)(sizeof rows / sizeof rows[0]))
+
+/* Whether the word, of that length, is one of the words of the list. */
+static bool has_word(const char *list, const char *word, size_t length)
+{
+    while (*list != '\0') {
+        size_t next = strcspn(list, " ");
+        if (next == length && strncmp(list, word, length) == 0)
+            return true;
+        list += next;
+        list += strspn(list, " ");
+    }
+    return false;
+}
+
+bool op_is_later(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (dot == NULL || op_find(path) != NULL)
+        return false;
+    for (int32_t i = 0; i < ROWS; i++) {
+        if (has_word(rows[i].namespaces, path, (size_t)(dot - path)) &&
+            has_word(rows[i].names, dot + 1, strlen(dot + 1)))
+            return true;
+    }
+    return false;
+}
