@@ -8,6 +8,7 @@
  *     "path"      __pypto_path__ is its dotted name: operations, element types, enumeration members
  *     "dynamic"   a dimension; `name` is its symbol
  *     "function"  a DSL function (pypto/_jit.py)
+ *     "type"      an annotation: `form`, a class, applied to the values `args`
  *     "unusable"  stands for a value that was not kept; `type_name` is its type
  *
  * Classes (pl.Tensor, pld.NotifyOp) have `__pypto_type_path__`, modules `__pypto_path__`. Asking the
@@ -213,6 +214,27 @@ static name_value function_value(embedding *e, arena *a, PyObject *jit)
     };
 }
 
+/* The dotted name of a class or module of the package; NULL for any other object. */
+static const char *path_of(embedding *e, PyObject *value)
+{
+    if (PyType_Check(value))
+        return optional_text(e, value, "__pypto_type_path__");
+    return PyModule_Check(value) ? optional_text(e, value, "__pypto_path__") : NULL;
+}
+
+static bool type_value(embedding *e, arena *a, PyObject *value, name_value *result)
+{
+    PyObject *form = attribute(e, value, "form");
+    PyObject *args = attribute(e, value, "args");
+    const char *head = form == NULL ? NULL : path_of(e, form);
+    if (head == NULL || args == NULL || !PyTuple_Check(args))
+        return false;
+    *result = list_value(e, a, args, 0);
+    result->kind = NAME_TYPE;
+    result->text = arena_strdup(a, head);
+    return true;
+}
+
 /* What a class that belongs to the package says about its object. False: it does not belong. */
 static bool own_value(embedding *e, arena *a, PyObject *value, name_value *result)
 {
@@ -224,6 +246,8 @@ static bool own_value(embedding *e, arena *a, PyObject *value, name_value *resul
         *result = function_value(e, a, value);
         return true;
     }
+    if (strcmp(kind, "type") == 0)
+        return type_value(e, a, value, result);
     name_kind name = NAME_PATH;
     if (strcmp(kind, "path") == 0) {
         words = optional_text(e, value, "__pypto_path__");
@@ -237,14 +261,6 @@ static bool own_value(embedding *e, arena *a, PyObject *value, name_value *resul
     if (words != NULL)
         *result = text_value(a, name, words);
     return words != NULL;
-}
-
-/* The dotted name of a class or module of the package; NULL for any other object. */
-static const char *path_of(embedding *e, PyObject *value)
-{
-    if (PyType_Check(value))
-        return optional_text(e, value, "__pypto_type_path__");
-    return PyModule_Check(value) ? optional_text(e, value, "__pypto_path__") : NULL;
 }
 
 static name_value describe(embedding *e, arena *a, PyObject *value, int depth)

@@ -5,6 +5,7 @@
  *   pl.Out[...]  pl.InOut[...]              around a tensor
  *   pl.Scalar[dtype]    pl.INT32            a scalar
  *   tuple[A, B]    None                     results only
+ *   T                                       a name that the script has given to one of these
  *
  * A dimension is a number, a constant of the script, a pl.dynamic symbol, a scalar parameter written
  * before it, or arithmetic over those. Names mean here what they mean outside the function, because
@@ -77,10 +78,21 @@ static ir_kind shaped_kind(const char *path)
     return strcmp(path, "pl.Tile") == 0 ? IR_TILE : IR_NONE;
 }
 
+/* The same of a named annotation. */
+static bool named_is_bare(const name_value *v)
+{
+    if (v->kind == NAME_TYPE && v->count == 1 && is_direction(v->text))
+        return named_is_bare(&v->items[0]);
+    return v->kind == NAME_PATH &&
+           (shaped_kind(v->text) == IR_TENSOR || shaped_kind(v->text) == IR_WINDOW);
+}
+
 bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
 {
     if (e == NULL)
         return false;
+    if (e->kind == SYNTAX_NAME)
+        return named_is_bare(resolve_name(fe, function, e->text));
     if (e->kind == SYNTAX_SUBSCRIPT && e->items.count == 1) {
         const char *head = dotted(fe, function, e->a);
         return head != NULL && is_direction(head) &&
@@ -184,23 +196,24 @@ static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
     return false;
 }
 
-/* A whole shape may be a constant of the script: SHAPE = [1, 256]. */
-static bool read_named_shape(lowering *fl, const syntax_expr *e, ir_type *type)
+/* A whole shape may be a constant of the script: SHAPE = [1, 256]. `name` is for messages. */
+static bool read_named_shape(lowering *fl, const name_value *v, const char *name, pypto_span span,
+                             ir_type *type)
 {
-    const name_value *v = resolve_name(fl->fe, fl->function, e->text);
     if (v->kind != NAME_LIST) {
-        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "write the shape in brackets: [1, 256]",
-               "shape '%s' must be a list or tuple", e->text);
+        report(fl->fe, DIAG_BAD_ANNOTATION, span, "write the shape in brackets: [1, 256]",
+               "shape '%s' must be a list or tuple", name);
         return false;
     }
     bool ok = true;
     for (int32_t i = 0; i < v->count; i++) {
         if (v->items[i].kind != NAME_INT && v->items[i].kind != NAME_DYNAMIC) {
-            report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
-                   "shape '%s': element %d must be int or pl.dynamic", e->text, i);
+            report(fl->fe, DIAG_BAD_ANNOTATION, span,
+                   "write arithmetic on dimensions in the function's own annotation",
+                   "shape '%s': element %d must be int or pl.dynamic", name, i);
             return false;
         }
-        dsl_value dim = dim_of_meaning(fl, &v->items[i], e->text, e->span);
+        dsl_value dim = dim_of_meaning(fl, &v->items[i], name, span);
         ok = add_dim(fl, type, &dim) && ok;
     }
     return ok;
@@ -210,7 +223,8 @@ static bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
 {
     bool ok = true;
     if (e->kind == SYNTAX_NAME) {
-        ok = read_named_shape(fl, e, type);
+        ok = read_named_shape(fl, resolve_name(fl->fe, fl->function, e->text), e->text, e->span,
+                              type);
     } else if (e->kind == SYNTAX_LIST || e->kind == SYNTAX_TUPLE) {
         for (int64_t i = 0; i < e->items.count; i++) {
             dsl_value dim = dim_value(fl, e->items.items[i]);
@@ -263,6 +277,15 @@ static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
 
 /* ---- whole annotations ---- */
 
+/* pl.Tensor[1, 256, pl.FP32] instead of pl.Tensor[[1, 256], pl.FP32]. */
+static bool is_dimension(lowering *fl, const syntax_expr *e)
+{
+    if (e->kind != SYNTAX_NAME)
+        return e->kind == SYNTAX_INT || e->kind == SYNTAX_BINARY;
+    const name_value *v = resolve_name(fl->fe, fl->function, e->text);
+    return v->kind == NAME_INT || v->kind == NAME_DYNAMIC;
+}
+
 /* `args` are the items of Head[...] or Head(...). */
 static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_expr *e)
 {
@@ -271,6 +294,10 @@ static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_e
     if (e->items.count < 2)
         return bad(fl, e->span, arena_printf(fl->a, "write %s[[1, 256], pl.FP32]", path),
                    arena_printf(fl->a, "%s needs a shape and an element type", path));
+    if (is_dimension(fl, e->items.items[0]))
+        return bad(fl, e->items.items[0]->span,
+                   arena_printf(fl->a, "write the shape in brackets: %s[[1, 256], pl.FP32]", path),
+                   "the shape must be a list or tuple");
     for (int64_t i = 2; i < e->items.count; i++) {
         const syntax_expr *extra = e->items.items[i];
         const char *written = dotted(fl->fe, fl->function, extra);
@@ -284,26 +311,31 @@ static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_e
     return shape_ok && dtype_ok ? result : failed();
 }
 
-static dsl_annotation read_direction(lowering *fl, const char *path, const syntax_expr *e)
+static dsl_annotation add_direction(lowering *fl, const char *path, dsl_annotation inner,
+                                    pypto_span span)
 {
-    if (e->items.count != 1)
-        return bad(fl, e->span, NULL, arena_printf(fl->a, "%s takes one type", path));
-    dsl_annotation inner = read_annotation(fl, e->items.items[0]);
     bool is_out = strcmp(path, "pl.Out") == 0;
     if (inner.form == ANNOTATION_FAILED)
         return inner;
     if (inner.form == ANNOTATION_TYPE && inner.type.kind == IR_SCALAR)
-        return bad(fl, e->span, "scalars are passed by value",
+        return bad(fl, span, "scalars are passed by value",
                    arena_printf(fl->a, "Scalar parameters cannot have %s direction", path + 3));
     bool memory = inner.type.kind == IR_TENSOR || inner.type.kind == IR_WINDOW;
     if ((inner.form != ANNOTATION_TYPE && inner.form != ANNOTATION_BARE) || !memory)
-        return bad(fl, e->span, NULL,
+        return bad(fl, span, NULL,
                    arena_printf(fl->a, "%s takes a pl.Tensor or a pld.DistributedTensor", path));
     if (inner.direction != PLD_IN)
-        return bad(fl, e->span, NULL, "pl.Out and pl.InOut do not nest");
+        return bad(fl, span, NULL, "pl.Out and pl.InOut do not nest");
     inner.direction = is_out ? PLD_OUT : PLD_INOUT;
-    inner.span = e->span;
+    inner.span = span;
     return inner;
+}
+
+static dsl_annotation read_direction(lowering *fl, const char *path, const syntax_expr *e)
+{
+    if (e->items.count != 1)
+        return bad(fl, e->span, NULL, arena_printf(fl->a, "%s takes one type", path));
+    return add_direction(fl, path, read_annotation(fl, e->items.items[0]), e->span);
 }
 
 static dsl_annotation read_tuple(lowering *fl, const syntax_expr *e)
@@ -361,8 +393,41 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
     return no_type(fl, path, "", e->span);
 }
 
+/* ---- annotations that the script has given a name ---- */
+
+/* T = pl.Tensor[[1, 256], pl.FP32]: Python has evaluated it, so it arrives as values. */
+static dsl_annotation read_named(lowering *fl, const name_value *v, const syntax_expr *e)
+{
+    dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
+    if (v->kind == NAME_PATH)
+        return read_path(fl, v->text, e);
+    if (v->kind != NAME_TYPE)
+        return bad(fl, e->span, NULL,
+                   arena_printf(fl->a, "'%s' is not a type of the DSL", e->text));
+    if (is_direction(v->text) && v->count == 1)
+        return add_direction(fl, v->text, read_named(fl, &v->items[0], e), e->span);
+    bool scalar = strcmp(v->text, "pl.Scalar") == 0 && v->count == 1;
+    const name_value *last = v->count == 0 ? v : &v->items[v->count - 1];
+    dsl_value dtype = last->kind == NAME_PATH ? path_value(fl->a, last->text, e->span) : poison();
+    result.type.kind = scalar ? IR_SCALAR : shaped_kind(v->text);
+    result.type.dtype = dtype.dtype;
+    if (result.type.kind == IR_NONE || dtype.kind != VALUE_DTYPE || (!scalar && v->count != 2))
+        return bad(
+            fl, e->span, "write the annotation in place, without the name",
+            arena_printf(fl->a, "'%s' names an annotation that cannot be used by name", e->text));
+    bool ok = scalar || read_named_shape(fl, &v->items[0], e->text, e->span, &result.type);
+    if (ok && !scalar && result.type.ndim == 0)
+        return bad(fl, e->span, NULL, "the shape must not be empty");
+    return ok ? result : failed();
+}
+
 dsl_annotation read_annotation(lowering *fl, const syntax_expr *e)
 {
+    if (e->kind == SYNTAX_NAME) {
+        const name_value *v = resolve_name(fl->fe, fl->function, e->text);
+        if (v->kind == NAME_TYPE)
+            return read_named(fl, v, e);
+    }
     if (e->kind == SYNTAX_NONE)
         return (dsl_annotation){.form = ANNOTATION_NONE, .span = e->span};
     bool applied = e->kind == SYNTAX_SUBSCRIPT || e->kind == SYNTAX_CALL;

@@ -28,6 +28,7 @@ typedef enum name_kind {
     NAME_DYNAMIC,  /* text: symbol of a pl.dynamic */
     NAME_FUNCTION, /* function, plane: a DSL function */
     NAME_LIST,     /* items[count]: list or tuple */
+    NAME_TYPE,     /* text[items[count]]: an annotation that the script has given a name */
     NAME_OTHER     /* text: the Python type's name */
 } name_kind;
 

@@ -41,6 +41,14 @@ static void add_value_text(text *out, const name_value *v)
         }
         text_add(out, "]");
         break;
+    case NAME_TYPE:
+        text_printf(out, "type %s[", v->text);
+        for (int32_t i = 0; i < v->count; i++) {
+            text_add(out, i == 0 ? "" : ", ");
+            add_value_text(out, &v->items[i]);
+        }
+        text_add(out, "]");
+        break;
     case NAME_OTHER: text_printf(out, "other %s", v->text); break;
     }
 }
@@ -142,6 +150,7 @@ static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
             items[i] = value_of(fl, &v->items[i], span);
         return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = v->count, .span = span};
     }
+    case NAME_TYPE: return (dsl_value){.kind = VALUE_OTHER, .text = "Annotation", .span = span};
     case NAME_OTHER: return (dsl_value){.kind = VALUE_OTHER, .text = v->text, .span = span};
     }
     return poison();

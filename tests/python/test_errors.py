@@ -232,6 +232,22 @@ def test_missing_annotation():
     assert "missing type annotation" in error.message and "inputs" in error.message
 
 
+def test_annotations_that_cannot_be_used_by_name():
+    for alias, message in [
+        (pl.Tensor[[1, 8]], "cannot be used by name"),
+        (pl.Tensor[[1, 8], "fp32"], "cannot be used by name"),
+        (pl.Tensor[[pl.dynamic("NR") * 2, 1, 8], pl.FP32], "element 0 must be int or pl.dynamic"),
+        (pl.Tensor[8, pl.FP32], "must be a list or tuple"),
+        (pl.Out[pl.Out[pl.Tensor[[1, 8], pl.FP32]]], "do not nest"),
+        (3, "not a type"),
+    ]:
+        text = edited("inputs: pl.Tensor[[NR, 1, 8], pl.FP32]", "inputs: ALIAS")
+        host = from_text(text, ALIAS=alias)["host"]
+        with pytest.raises(ParserTypeError, match=message) as caught:
+            host(np.zeros((1, 1, 8), np.float32), np.zeros((1, 1, 8), np.float32))
+        assert_points_at(caught.value, text, "ALIAS")
+
+
 def test_unsupported_statement():
     text = edited("    t = pl.load(x", "    assert x\n    t = pl.load(x")
     error = fails(text, UnsupportedFeatureError)

@@ -12,6 +12,7 @@ import pypto.language.distributed as pld
 from pypto import _core
 from pypto.language import Tensor as Renamed
 from pypto.language import dynamic, load
+from programs import config, from_text
 
 SIZE = 256
 SHADOWED = "global"
@@ -74,7 +75,7 @@ def meaning(value):
         (pld.NotifyOp.Set, "path pld.NotifyOp.Set"),
         (pl.dynamic("world_size"), "dynamic world_size"),
         (pl.dynamic("N") * 2, "other DimExpr"),
-        (pl.Tensor[[1], pl.FP32], "other Annotation"),
+        (pl.Tensor[[1], pl.FP32], "type pl.Tensor[list [int 1], path pl.FP32]"),
         (np.zeros(1), "other ndarray"),
         (np.zeros(()), "other ndarray"),
         (np, "other module"),
@@ -201,3 +202,53 @@ def test_references_are_given_back():
             _core.resolve(f, "value")
             _core.resolve(f, "nowhere")
         assert (sys.getrefcount(value), sys.getrefcount(f)) == before
+
+
+# ---- annotations that have a name ----
+
+ALIASES = """\
+@pl.jit.incore
+def kernel(x: Row, y: OutRow, n: Number):
+    t = pl.load(x, [0, 0], [1, 8])
+    t = pl.mul(t, n)
+    pl.store(t, [0, 0], y)
+
+@pl.jit
+def wrapper(x: Bare, y: pl.Out[Row], n: Number) -> Row:
+    kernel(x, y, n)
+    return y
+
+@pl.jit.host
+def host(x: Rows, y: pl.Out[Rows], n: Number) -> Rows:
+    for r in pl.range(pld.world_size()):
+        wrapper(x[r], y[r], n, device=r)
+    return y
+"""
+
+
+def aliases(dtype, array_dtype):
+    row = pl.Tensor[[1, 8], dtype]
+    namespace = from_text(
+        ALIASES,
+        Row=row,
+        OutRow=pl.Out[row],
+        Bare=pl.Tensor,
+        Rows=pl.Tensor[[pl.dynamic("NR"), 1, 8], dtype],
+        Number=pl.Scalar[dtype],
+    )
+    x = np.arange(16).reshape(2, 1, 8).astype(array_dtype)
+    y = np.zeros_like(x)
+    namespace["host"](x, y, 3, config=config(2))
+    np.testing.assert_array_equal(y, x * 3)
+
+
+def test_annotations_may_have_names():
+    aliases(pl.FP32, np.float32)
+    aliases(pl.INT32, np.int32)
+
+
+def test_what_a_named_annotation_is_told_as():
+    assert meaning(pl.Tensor[[1, pl.dynamic("N")], pl.FP32]) == (
+        "type pl.Tensor[list [int 1, dynamic N], path pl.FP32]"
+    )
+    assert meaning(pl.Out[pl.Tensor]) == "type pl.Out[path pl.Tensor]"

@@ -1,7 +1,8 @@
 """The types that annotations are made of: `pl.Tensor[[1, 256], pl.FP32]`, `pl.Out[...]`.
 
 Python evaluates them when a function is defined; the compiler reads them from the source instead.
-So they accept whatever stands in the brackets, keep it, and judge nothing.
+So they accept whatever stands in the brackets, keep it, and judge nothing. Only of an annotation that
+the script has given a name, `T = pl.Tensor[...]`, the compiler reads what is kept here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ class Annotation:
     """A subscripted type: `form` is the class before the brackets, `args` what stood in them."""
 
     __slots__ = ("form", "args")
+    __pypto_kind__ = "type"
 
     def __init__(self, form: type, args: tuple[Any, ...]) -> None:
         self.form = form
