@@ -225,3 +225,40 @@ def test_scalars_of_the_host_function(cache):
     namespace["host"](rows(3), y, 2, config=config(3))
     np.testing.assert_array_equal(y[:2], rows(3)[:2] * 2)
     assert (y[2] == 0).all()
+
+
+LONG = """\
+@pl.jit.incore
+def kernel(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], r: pl.Scalar[pl.INT32]):
+    t = pl.load(x, [0], [8])
+{body}
+    pl.store(t, [0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], r: pl.Scalar[pl.INT32]):
+    kernel(x, y, r)
+
+@pl.jit.host
+def host(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], r: pl.Scalar[pl.INT32]):
+    wrapper(x, y, r, device=0)
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    if r == {i}:\n        t = pl.add(t, 1.0)",
+        "    t = pl.load(x, [0], [8])\n    pl.store(t, [0], y)",
+        "    for i{i} in pl.range(r):\n        t = pl.add(t, 1.0)",
+    ],
+)
+def test_long_kernels_compile_in_seconds(cache, monkeypatch, line):
+    """800 branches took 25 s of CPU time in passes of gcc that are quadratic in them."""
+    import resource
+
+    monkeypatch.setenv("PYPTO_CC", "gcc")
+    body = "\n".join(line.format(i=i) for i in range(800))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    from_text(LONG.format(body=body))["host"].compile()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
