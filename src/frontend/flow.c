@@ -14,12 +14,6 @@
 
 #include <string.h>
 
-static void mark_read(binding *b)
-{
-    for (; b != NULL; b = b->origin)
-        b->read = true;
-}
-
 /* The same meaning at a place where paths have met. */
 static binding *copy_binding(lowering *fl, const binding *b)
 {
@@ -35,6 +29,8 @@ static binding *conflict(lowering *fl, const binding *x, const binding *y)
 {
     binding *b = arena_new(fl->a, binding);
     b->state = BINDING_CONFLICT;
+    b->v = x->state == BINDING_LOOP_END ? scalar_value(ir_int(fl->a, 0), x->span) : x->v;
+    b->other = y->state == BINDING_LOOP_END ? scalar_value(ir_int(fl->a, 0), y->span) : y->v;
     b->span = x->span;
     b->other_span = y->span;
     b->depth = fl->depth;
@@ -50,11 +46,29 @@ static binding *state_binding(lowering *fl, binding_state state, pypto_span span
     return b;
 }
 
+/* After a loop that may not run: a name that only its body binds. */
+static binding *maybe_unbound(lowering *fl, pypto_span loop)
+{
+    binding *b = state_binding(fl, BINDING_PARTIAL, loop);
+    b->by_loop = true;
+    return b;
+}
+
+static bool is_unbound(const binding *b)
+{
+    return b->state == BINDING_UNBOUND || b->state == BINDING_PARTIAL;
+}
+
 static bool same_type(const binding *x, const binding *y)
 {
     ir_type a;
     ir_type b;
     return value_type(&x->v, &a) && value_type(&y->v, &b) && ir_type_equal(&a, &b);
+}
+
+static bool is_integer(const binding *b)
+{
+    return b->v.kind == VALUE_SCALAR && ir_is_integer(b->v.expr->dtype);
 }
 
 /* Whether the binding's variable belongs to the name, so that it may be assigned. */
@@ -125,10 +139,10 @@ static binding *merge(lowering *fl, int64_t name, pypto_span span, branch *first
         return x;
     if (x->state == BINDING_POISONED || y->state == BINDING_POISONED)
         return state_binding(fl, BINDING_POISONED, span);
+    if (x->state == BINDING_PARTIAL || y->state == BINDING_PARTIAL)
+        return copy_binding(fl, x->state == BINDING_PARTIAL ? x : y);
     bool both_unbound = x->state == BINDING_UNBOUND && y->state == BINDING_UNBOUND;
-    bool x_partial = x->state == BINDING_UNBOUND || x->state == BINDING_PARTIAL;
-    bool y_partial = y->state == BINDING_UNBOUND || y->state == BINDING_PARTIAL;
-    if (x_partial || y_partial)
+    if (is_unbound(x) || is_unbound(y))
         return state_binding(fl, both_unbound ? BINDING_UNBOUND : BINDING_PARTIAL, span);
     if (x->state != BINDING_BOUND || y->state != BINDING_BOUND)
         return conflict(fl, x, y);
@@ -190,6 +204,20 @@ static bool is_world_size(const lowering *fl, const ir_expr *e)
     return false;
 }
 
+/* A domain has at least one rank. */
+static bool is_rank_count(const lowering *fl, const ir_expr *e)
+{
+    while (e->kind == IR_CONVERT)
+        e = e->a;
+    if (e->kind == IR_OP)
+        return e->op_def->id == OP_NRANKS;
+    for (int64_t i = 0; e->kind == IR_VAR && i < fl->rank_counts.count; i++) {
+        if (fl->rank_counts.items[i] == e->var)
+            return true;
+    }
+    return false;
+}
+
 static bool check_iterator(lowering *fl, const syntax_expr *e)
 {
     const char *hint = "write `for i in pl.range(n):`";
@@ -213,17 +241,18 @@ static bool check_iterator(lowering *fl, const syntax_expr *e)
 static bool bad_range_keyword(lowering *fl, const syntax_keyword *k, bool unknown)
 {
     if (k->name == NULL)
-        report(fl->fe, DIAG_BAD_LOOP, k->span, NULL, "pl.range does not accept **kwargs");
+        report(fl->fe, DIAG_BAD_LOOP, k->span, "write start, stop and step",
+               "pl.range does not accept **kwargs");
     else if (!unknown)
-        report(fl->fe, DIAG_BAD_LOOP, k->span, NULL,
+        report(fl->fe, DIAG_BAD_LOOP, k->span, "pass it once",
                "pl.range got multiple values for argument '%s'", k->name);
     else if (strcmp(k->name, "init_values") == 0)
         report(fl->fe, DIAG_BAD_LOOP, k->span,
                "assign to the name in the body; its value is carried",
                "init_values= of pl.range is not supported yet");
     else
-        report(fl->fe, DIAG_BAD_LOOP, k->span, NULL, "Unknown keyword argument '%s' of pl.range",
-               k->name);
+        report(fl->fe, DIAG_BAD_LOOP, k->span, "pl.range(start, stop, step)",
+               "Unknown keyword argument '%s' of pl.range", k->name);
     return false;
 }
 
@@ -233,8 +262,8 @@ static bool bind_range(lowering *fl, const syntax_expr *e, const syntax_expr **g
     static const char *const names[] = {"start", "stop", "step"};
     int64_t count = e->items.count;
     if (count > 3) {
-        report(fl->fe, DIAG_BAD_LOOP, e->span, NULL, "pl.range takes 1 to 3 arguments, not %lld",
-               (long long)count);
+        report(fl->fe, DIAG_BAD_LOOP, e->span, "pl.range(start, stop, step)",
+               "pl.range takes 1 to 3 arguments, not %lld", (long long)count);
         return false;
     }
     for (int64_t i = 0; i < count; i++)
@@ -250,7 +279,8 @@ static bool bind_range(lowering *fl, const syntax_expr *e, const syntax_expr **g
     }
     if (given[1] != NULL)
         return true;
-    report(fl->fe, DIAG_BAD_LOOP, e->span, NULL, "pl.range requires at least 1 argument");
+    report(fl->fe, DIAG_BAD_LOOP, e->span, "pl.range(stop), or pl.range(start, stop, step)",
+           "pl.range requires at least 1 argument");
     return false;
 }
 
@@ -290,12 +320,15 @@ static loop_range lower_range(lowering *fl, const syntax_expr *e)
     bool from_zero = ir_is_const_int(range.start, &start) && start == 0;
     bool constant = ir_is_const_int(range.step, &step);
     if (constant && step == 0 && range.ok) {
-        report(fl->fe, DIAG_BAD_LOOP, given[2]->span, NULL, "the step of pl.range cannot be zero");
+        report(fl->fe, DIAG_BAD_LOOP, given[2]->span, "use a positive or a negative step",
+               "the step of pl.range cannot be zero");
         range.ok = false;
     }
     range.over_world =
         range.ok && from_zero && constant && step == 1 && is_world_size(fl, range.stop);
-    range.surely_runs = range.over_world || surely_runs(&range);
+    bool over_ranks =
+        range.ok && from_zero && constant && step > 0 && is_rank_count(fl, range.stop);
+    range.surely_runs = range.over_world || over_ranks || surely_runs(&range);
     return range;
 }
 
@@ -397,8 +430,11 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t name)
         return state_binding(fl, BINDING_POISONED, end->span);
     if (end == entry)
         return entry->origin;
-    if (entry->state == BINDING_UNBOUND || entry->state == BINDING_PARTIAL)
-        return copy_binding(fl, end);
+    if (is_unbound(entry)) {
+        bool told = is_unbound(end) || end->state == BINDING_CONFLICT;
+        return l->range.surely_runs || told ? copy_binding(fl, end)
+                                            : maybe_unbound(fl, l->syntax->span);
+    }
     bool agree = entry->state == BINDING_BOUND && end->state == BINDING_BOUND &&
                  (same_value(&entry->v, &end->v) || same_type(entry, end));
     if (agree) {
@@ -409,34 +445,64 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t name)
         return b;
     }
     if (entry->state == BINDING_BOUND && entry->read) {
-        report(
-            fl->fe, DIAG_RETYPED_NAME, end->span,
-            "use another name, or convert the value with pl.cast",
-            "Cannot reassign '%s' with a different type: the next turn of the loop reads it with "
-            "the type of line %d",
-            fl->names.names[name], entry->span.line);
+        report(fl->fe, DIAG_RETYPED_NAME, end->span, retype_hint(fl->a, &entry->v, &end->v),
+               "Cannot reassign '%s' with a different type: %s here, %s at line %d, and the next "
+               "turn of the loop reads it",
+               fl->names.names[name], type_name(fl->a, &end->v), type_name(fl->a, &entry->v),
+               entry->span.line);
         return state_binding(fl, BINDING_POISONED, end->span);
     }
-    return l->range.surely_runs ? copy_binding(fl, end) : conflict(fl, entry, end);
+    /* A loop's variable remembers what it was before its loop, and so also before this one. */
+    bool same_state = entry->state == end->state && entry->state == BINDING_LOOP_END;
+    bool keeps = end->state != BINDING_LOOP_END && l->range.surely_runs;
+    return same_state || keeps ? copy_binding(fl, end) : conflict(fl, entry, end);
+}
+
+/* The body has bound the name of its loop's variable itself: after the loop it is what the body made
+ * it, unless the loop did not run. */
+static binding *rebound_target(lowering *fl, const loop *l, binding *previous)
+{
+    binding *end = fl->names.bindings[l->target];
+    if (l->range.surely_runs || is_unbound(end))
+        return copy_binding(fl, end);
+    if (is_unbound(previous))
+        return maybe_unbound(fl, l->syntax->span);
+    if (previous->state == BINDING_POISONED || end->state == BINDING_POISONED)
+        return state_binding(fl, BINDING_POISONED, end->span);
+    if (end->state == BINDING_LOOP_END)
+        keep_loop_variable(fl, l->target, end);
+    if (previous->state == BINDING_LOOP_END)
+        keep_loop_variable(fl, l->target, previous);
+    if (previous->state != BINDING_BOUND || end->state != BINDING_BOUND ||
+        !same_type(previous, end) || !owns_variable(fl, l->target, end))
+        return conflict(fl, previous, end);
+    mark_read(previous);
+    fl->block->count--; /* the FOR statement, which has to follow */
+    emit_assign(fl, value_var(&end->v), &previous->v, l->stmt->span);
+    vec_push(fl->a, fl->block, l->stmt);
+    return copy_binding(fl, end);
 }
 
 /* After the loop its variable keeps the last value, should somebody read it. */
-static binding *after_target(lowering *fl, const loop *l, const binding *previous)
+static binding *after_target(lowering *fl, const loop *l, binding *previous)
 {
     const binding *end = fl->names.bindings[l->target];
     if (end->state != BINDING_BOUND || value_var(&end->v) != l->stmt->target)
-        return copy_binding(fl, end); /* the body has bound the name itself */
+        return rebound_target(fl, l, previous);
+    if (is_unbound(previous) && !l->range.surely_runs)
+        return maybe_unbound(fl, l->syntax->span);
+    bool other_type = previous->state == BINDING_CONFLICT ||
+                      (previous->state == BINDING_BOUND && !is_integer(previous));
+    if (other_type && !l->range.surely_runs)
+        return conflict(fl, previous, end);
     binding *b = state_binding(fl, BINDING_LOOP_END, l->syntax->target->span);
-    bool number = previous->state == BINDING_BOUND && previous->v.kind == VALUE_SCALAR &&
-                  ir_is_integer(previous->v.expr->dtype);
-    const ir_expr *initial = number ? previous->v.expr : ir_int(fl->a, 0);
-    b->v = scalar_value(ir_convert(fl->a, initial, PYPTO_INDEX, b->span), b->span);
     b->loop = l->stmt;
     b->block = fl->block;
+    b->previous = previous;
     return b;
 }
 
-static void finish_loop(lowering *fl, const loop *l, const binding *previous)
+static void finish_loop(lowering *fl, const loop *l, binding *previous)
 {
     bool ended = fl->terminated;
     fl->terminated = false;
@@ -449,24 +515,27 @@ static void finish_loop(lowering *fl, const loop *l, const binding *previous)
     fl->names.bindings[l->target] = target;
 }
 
-/* A name that had a value before the loop and is the variable of a loop inside it has, at the end of
- * the body, the last value of that variable. */
+static bool is_index(const binding *b)
+{
+    return b->state == BINDING_BOUND && is_integer(b) && b->v.expr->dtype == PYPTO_INDEX;
+}
+
+/* An index that the name of a loop inside the body has had before: its last value is carried. */
 static void keep_inner_targets(lowering *fl, const loop *l)
 {
     for (int64_t i = 0; i < l->assigned.count; i++) {
         int64_t name = l->assigned.items[i];
-        const binding *end = fl->names.bindings[name];
-        if (name != l->target && end->state == BINDING_LOOP_END &&
-            l->before[name]->state == BINDING_BOUND)
-            (void)scope_read(fl, name, end->span);
+        binding *end = fl->names.bindings[name];
+        if (name != l->target && end->state == BINDING_LOOP_END && is_index(l->before[name]))
+            keep_loop_variable(fl, name, end);
     }
 }
 
 /* Lowers the body until the names that it carries are known; each attempt adds at least one. */
 static void lower_loop(lowering *fl, loop *l)
 {
-    const binding *previous = fl->names.bindings[l->target];
-    for (;;) {
+    binding *previous = fl->names.bindings[l->target];
+    for (int64_t attempts = 0;; attempts++) {
         int64_t errors = fl->fe->error_count;
         int32_t temporaries = fl->temporaries;
         binding **names = scope_snapshot(fl);
@@ -479,7 +548,7 @@ static void lower_loop(lowering *fl, loop *l)
             if (name != l->target && is_carried(l, l->before[name], fl->names.bindings[name]))
                 vec_push(fl->a, &carried, name);
         }
-        if (carried.count == 0 || fl->fe->error_count != errors)
+        if (carried.count == 0 || fl->fe->error_count != errors || attempts > l->assigned.count)
             break;
         fl->block->count--; /* the FOR statement of this attempt */
         fl->temporaries = temporaries;
@@ -493,7 +562,8 @@ static void lower_loop(lowering *fl, loop *l)
 void lower_for(lowering *fl, const syntax_stmt *s)
 {
     if (s->orelse.count > 0)
-        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->orelse.items[0]->span, NULL,
+        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->orelse.items[0]->span,
+               "put the statements behind the loop",
                "Unsupported statement type: else of a for loop");
     loop l = {.syntax = s, .range = lower_range(fl, s->value)};
     if (s->target->kind != SYNTAX_NAME) {

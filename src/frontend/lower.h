@@ -68,32 +68,38 @@ typedef enum binding_state {
     BINDING_UNBOUND,  /* assigned somewhere in the function, but not yet on this path */
     BINDING_BOUND,    /* value */
     BINDING_POISONED, /* its definition failed */
-    BINDING_PARTIAL,  /* defined on some of the paths that lead here */
-    BINDING_CONFLICT, /* defined with different types on the paths that lead here */
-    BINDING_LOOP_END  /* was the variable of a loop that has ended: value, loop, block */
+    BINDING_PARTIAL,  /* defined on some of the paths that lead here: span, by_loop */
+    BINDING_CONFLICT, /* defined with different types on the paths that lead here: v, other */
+    BINDING_LOOP_END  /* was the variable of a loop that has ended: loop, block, previous */
 } binding_state;
 
 /* A binding does not change once others may see it; assigning makes a new one, so that a snapshot of
- * the scope is a copy of its pointers. Only `read` is a mark. */
+ * the scope is a copy of its pointers. Only `read` is a mark, and a LOOP_END becomes BOUND when it is
+ * read. */
 typedef struct binding {
     binding_state state;
     dsl_value v;
-    pypto_span span;       /* of the definition */
+    pypto_span span;       /* of the definition; PARTIAL: of the `if`, or of the loop */
+    bool by_loop;          /* PARTIAL: because a loop may not run */
+    dsl_value other;       /* CONFLICT: what the other definition binds */
     pypto_span other_span; /* CONFLICT: of the other one */
     int32_t depth;         /* nesting of the block that holds the definition */
     bool read;
-    struct binding
-        *origin;   /* in a loop body: the binding from before the loop that this stands for */
-    bool cell;     /* v.var belongs to this name alone: assigning a handle sets it at run time */
-    ir_stmt *loop; /* LOOP_END: the FOR statement and the block it stands in */
+    /* v.var belongs to this name alone: assigning a handle sets it at run time. */
+    bool cell;
+    /* In a loop body: the binding from before the loop that this one stands for. */
+    struct binding *origin;
+    /* LOOP_END: the FOR statement, the block it stands in, what the name was before. */
+    ir_stmt *loop;
     ir_block *block;
+    struct binding *previous;
 } binding;
 
 typedef struct name_scope {
     const char **names;
     binding **bindings;
-    int32_t
-        *assignments; /* statements of the function that bind the name; a parameter counts as one */
+    /* How many statements of the function bind the name; a parameter counts as one. */
+    int32_t *assignments;
     int64_t count;
     int64_t capacity;
 } name_scope;
@@ -154,6 +160,7 @@ struct lowering {
     bool in_signature;         /* annotations may introduce symbols */
     VEC(ir_var *) world_loops; /* loop variables that run over all devices */
     VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
+    VEC(ir_var *) rank_counts; /* variables that hold pld.nranks(ctx) */
 };
 
 /* ---- lower.c ---- */
@@ -218,6 +225,14 @@ dsl_value settle(lowering *fl, dsl_value v);
 binding **scope_snapshot(const lowering *fl);
 void scope_restore(lowering *fl, binding *const *saved);
 bool same_value(const dsl_value *x, const dsl_value *y);
+/* Marks a binding, and those from before the enclosing loops that it stands for, as read. */
+void mark_read(binding *b);
+/* Makes a LOOP_END binding an ordinary one: the loop stores its variable where it outlives the loop. */
+void keep_loop_variable(lowering *fl, int64_t name, binding *b);
+/* What to do about two values that one name cannot hold. */
+const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y);
+/* A value's type as messages name it: "int32", "Tile[[4, 8], fp32]". */
+const char *type_name(arena *a, const dsl_value *v);
 /* The type of a value that a variable can hold; false for compile-time objects. */
 bool value_type(const dsl_value *v, ir_type *type);
 

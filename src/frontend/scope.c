@@ -14,6 +14,8 @@
  * constants are needed, in shapes of tiles for example. */
 #include "frontend/lower.h"
 
+#include "ops/dtypes.h"
+
 #include <string.h>
 
 /* ---- which names there are ---- */
@@ -132,6 +134,29 @@ bool value_type(const dsl_value *v, ir_type *type)
     else
         return false;
     return true;
+}
+
+const char *type_name(arena *a, const dsl_value *v)
+{
+    ir_type type;
+    if (!value_type(v, &type))
+        return describe(a, v);
+    if (type.kind == IR_SCALAR)
+        return pypto_dtype_name(type.dtype);
+    text out = {.a = a};
+    ir_print_type(&out, &type);
+    return out.bytes;
+}
+
+const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y)
+{
+    if (x->kind != VALUE_SCALAR || y->kind != VALUE_SCALAR)
+        return "use another name for one of the two";
+    pypto_dtype dtype = dtype_is_index(x->expr->dtype) ? y->expr->dtype : x->expr->dtype;
+    return arena_printf(a,
+                        "give both one type: a literal as pl.const(3, pl.%s), any other value as "
+                        "pl.cast(x, pl.%s); or use another name for one of the two",
+                        dtype_spelling(dtype), dtype_spelling(dtype));
 }
 
 static bool same_text(const char *x, const char *y)
@@ -276,20 +301,45 @@ static ir_stmt *new_assign(lowering *fl, ir_var *target, const ir_expr *number, 
     return s;
 }
 
-/* A loop variable is read after its loop: the loop's body now stores it in the name's own variable, and
- * what the name was before (or 0) is stored there first, for loops that do not run. */
-static void keep_loop_variable(lowering *fl, int64_t name, binding *b)
+void mark_read(binding *b)
+{
+    for (; b != NULL; b = b->origin)
+        b->read = true;
+}
+
+/* What a loop variable's own variable holds when the loop does not run: what the name was before. A loop
+ * that surely runs needs nothing, and only a C compiler does not see it: 0. */
+static void set_before_loop(lowering *fl, int64_t name, binding *b, ir_var *var)
+{
+    binding *previous = b->previous;
+    if (previous->state == BINDING_LOOP_END)
+        keep_loop_variable(fl, name, previous);
+    bool number = previous->state == BINDING_BOUND && previous->v.kind == VALUE_SCALAR &&
+                  ir_is_integer(previous->v.expr->dtype);
+    pypto_span span = b->loop->span;
+    if (!number) {
+        insert_stmt(fl, &fl->ir->body, 0, new_assign(fl, var, ir_int(fl->a, 0), span));
+        return;
+    }
+    mark_read(previous);
+    if (value_var(&previous->v) == var)
+        return;
+    int64_t at = 0;
+    while (at < b->block->count && b->block->items[at] != b->loop)
+        at++;
+    const ir_expr *before = ir_convert(fl->a, previous->v.expr, PYPTO_INDEX, span);
+    insert_stmt(fl, b->block, at, new_assign(fl, var, before, span));
+}
+
+/* Reading a loop variable after its loop is rare, so the statements that it needs are put in then: the
+ * first of the body stores it in the name's own variable. */
+void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 {
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
-    pypto_span span = b->loop->span;
-    ir_var *var = scope_target(fl, name, &type, span);
-    if (value_var(&b->v) != var) {
-        int64_t at = 0;
-        while (at < b->block->count && b->block->items[at] != b->loop)
-            at++;
-        insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, span));
-    }
-    insert_stmt(fl, &b->loop->body, 0, new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
+    ir_var *var = scope_target(fl, name, &type, b->loop->span);
+    set_before_loop(fl, name, b, var);
+    insert_stmt(fl, &b->loop->body, 0,
+                new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
     for (binding *same = b; same != NULL; same = same->origin) {
         same->state = BINDING_BOUND;
         same->v = var_value(fl->a, var, b->span);
@@ -309,8 +359,7 @@ static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
 dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
 {
     binding *b = fl->names.bindings[name];
-    for (binding *seen = b; seen != NULL; seen = seen->origin)
-        seen->read = true;
+    mark_read(b);
     dsl_value v = b->v;
     switch (b->state) {
     case BINDING_UNBOUND: return unbound(fl, name, span);
@@ -321,20 +370,23 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
         v = b->v;
         break;
     case BINDING_PARTIAL:
-        v = report(
-            fl->fe, DIAG_UNDEFINED_NAME, span, "assign it in both branches, or before the if",
-            "Undefined variable '%s' on some paths: it is assigned in only one branch of the "
-            "'if' at line %d",
-            fl->names.names[name], b->span.line);
+        v = b->by_loop
+                ? report(fl->fe, DIAG_UNDEFINED_NAME, span, "assign it before the loop, too",
+                         "Variable '%s' may not be defined: the loop at line %d may not run",
+                         fl->names.names[name], b->span.line)
+                : report(fl->fe, DIAG_UNDEFINED_NAME, span,
+                         "assign it in both branches, or before the if",
+                         "Undefined variable '%s' on some paths: it is assigned in only one branch "
+                         "of the 'if' at line %d",
+                         fl->names.names[name], b->span.line);
         scope_poison(fl, name);
         break;
     case BINDING_CONFLICT:
-        v = report(
-            fl->fe, DIAG_RETYPED_NAME, span,
-            "use another name for one of the two, or convert one with pl.cast",
-            "Cannot reassign '%s' with a different type: lines %d and %d bind different types, "
-            "and both reach this line",
-            fl->names.names[name], b->span.line, b->other_span.line);
+        v = report(fl->fe, DIAG_RETYPED_NAME, span, retype_hint(fl->a, &b->v, &b->other),
+                   "Cannot reassign '%s' with a different type: %s at line %d, %s at line %d, and "
+                   "both reach this line",
+                   fl->names.names[name], type_name(fl->a, &b->v), b->span.line,
+                   type_name(fl->a, &b->other), b->other_span.line);
         scope_poison(fl, name);
         break;
     }

@@ -45,6 +45,8 @@ static void assign_scalar(lowering *fl, int64_t name, dsl_value v, pypto_span sp
     emit_assign(fl, target, &v, span);
     if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_WORLD_SIZE)
         vec_push(fl->a, &fl->world_sizes, target);
+    if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_NRANKS)
+        vec_push(fl->a, &fl->rank_counts, target);
     scope_bind(fl, name, var_value(fl->a, target, span), span);
 }
 
@@ -83,15 +85,19 @@ static void poison_target(lowering *fl, const syntax_expr *target)
 {
     if (target->kind == SYNTAX_NAME)
         scope_poison(fl, scope_find(fl, target->text));
-    for (int64_t i = 0; i < target->items.count; i++)
-        poison_target(fl, target->items.items[i]);
+    if (target->kind == SYNTAX_STARRED)
+        poison_target(fl, target->a);
+    if (target->kind == SYNTAX_TUPLE || target->kind == SYNTAX_LIST) {
+        for (int64_t i = 0; i < target->items.count; i++)
+            poison_target(fl, target->items.items[i]);
+    }
 }
 
 static void bad_target(lowering *fl, const syntax_expr *target)
 {
     const char *hint = target->kind == SYNTAX_SUBSCRIPT
                            ? "write a tile into a tensor with pl.store(tile, offsets, tensor)"
-                           : NULL;
+                           : "assign to a plain name";
     report(fl->fe, DIAG_BAD_ASSIGNMENT, target->span, hint,
            "Unsupported assignment: the target must be a variable name");
 }
@@ -101,8 +107,8 @@ static void unpack(lowering *fl, const syntax_stmt *s)
     const syntax_expr *target = s->target;
     for (int64_t i = 0; i < target->items.count; i++) {
         if (target->items.items[i]->kind != SYNTAX_NAME) {
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, target->items.items[i]->span, NULL,
-                   "Tuple unpacking target must be a variable name");
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, target->items.items[i]->span,
+                   "unpack into plain names", "Tuple unpacking target must be a variable name");
             poison_target(fl, target);
             return;
         }
@@ -110,11 +116,12 @@ static void unpack(lowering *fl, const syntax_stmt *s)
     dsl_value v = eval(fl, s->value);
     if (v.kind != VALUE_TUPLE || v.count != target->items.count) {
         if (v.kind == VALUE_TUPLE)
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, NULL,
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, "use as many names as there are values",
                    "cannot unpack %d values into %lld names", v.count,
                    (long long)target->items.count);
         else if (v.kind != VALUE_POISON)
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span, NULL, "cannot unpack %s",
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span,
+                   "only tuples and calls with several results can be unpacked", "cannot unpack %s",
                    describe(fl->a, &v));
         poison_target(fl, target);
         return;
@@ -156,7 +163,8 @@ static void lower_augmented(lowering *fl, const syntax_stmt *s)
 
 static bool mismatch(lowering *fl, pypto_span span, const char *what, const char *problem)
 {
-    report(fl->fe, DIAG_BAD_ANNOTATION, span, NULL, "Type annotation for %s is %s", what, problem);
+    report(fl->fe, DIAG_BAD_ANNOTATION, span, "change the annotation, or leave it out",
+           "Type annotation for %s is %s", what, problem);
     return false;
 }
 
@@ -306,7 +314,8 @@ void check_results(lowering *fl)
                      : declared.form == ANNOTATION_NONE ? 0
                                                         : 1;
     if (wanted != count) {
-        report(fl->fe, DIAG_BAD_RETURN, fl->syntax->returns->span, NULL,
+        report(fl->fe, DIAG_BAD_RETURN, fl->syntax->returns->span,
+               "make the annotation and the return agree",
                "'%s' declares %d result(s) but returns %lld", fl->syntax->name, wanted,
                (long long)count);
         return;
@@ -322,8 +331,9 @@ void check_results(lowering *fl)
 
 static void unsupported(lowering *fl, const syntax_stmt *s, const char *what)
 {
-    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span, NULL, "Unsupported statement type: %s",
-           what);
+    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+           "a DSL function has assignments, calls, if, for and return",
+           "Unsupported statement type: %s", what);
 }
 
 static void lower_other(lowering *fl, const syntax_stmt *s)

@@ -122,7 +122,9 @@ static void test_types_that_do_not_agree(void **state)
                "        t = pl.load(x, [0, 0], [2, N])\n"
                "    pl.store(t, [0, 0], y)\n"),
         "h", KERNEL_LINE,
-        (expected_error){"PYPTO-T206", 4, 13, "lines 11 and 9 bind different types", "pl.cast"});
+        (expected_error){"PYPTO-T206", 4, 13,
+                         "Tile[[2, 8], fp32] at line 11, Tile[[4, 8], fp32] at line 9, and both",
+                         "another name"});
     /* Nobody reads the name afterwards. */
     lowered l = lower(KERNEL("    t = " LOAD "\n"
                              "    if b:\n"
@@ -184,14 +186,14 @@ static void test_loop_carries_a_parameter(void **state)
     expect_body(KERNEL("    for i in pl.range(n):\n"
                        "        n = n + 1\n"
                        "        t = " LOAD "\n"
-                       "    pl.store(t, [0, 0], y)\n"
+                       "        pl.store(t, [0, 0], y)\n"
                        "    pld.system.wait(s, [n, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
                 "h", "k",
                 "n.1 = n\n"
                 "for i in range(0, index(n), 1)\n"
                 "  n.1 = (n.1 + int32(1))\n"
                 "  t = pl.load(x, [0, 0], [4, 8])\n"
-                "pl.store(t, [0, 0], y)\n"
+                "  pl.store(t, [0, 0], y)\n"
                 "pld.system.wait(s, [n.1, 0], 1, cmp=WaitCmp.Ge)\n");
 }
 
@@ -230,16 +232,15 @@ static void test_loop_carries_handles(void **state)
 static void test_loop_variable_after_its_loop(void **state)
 {
     (void)state;
-    expect_body(KERNEL("    for i in pl.range(n):\n"
-                       "        for j in pl.range(i):\n"
+    expect_body(KERNEL("    for i in pl.range(3):\n"
+                       "        for j in pl.range(2):\n"
                        "            i = j\n"
                        "        last = j + i\n"
                        "    pld.system.wait(s, [last, 0], i, cmp=pld.WaitCmp.Ge)\n"),
                 "h", "k",
                 "j.1 = 0\n"
-                "for i in range(0, index(n), 1)\n"
-                "  i.1 = i\n"
-                "  for j in range(0, i, 1)\n"
+                "for i in range(0, 3, 1)\n"
+                "  for j in range(0, 2, 1)\n"
                 "    j.1 = j\n"
                 "    i.1 = j\n"
                 "  last = (j.1 + i.1)\n"
@@ -255,6 +256,102 @@ static void test_loop_variable_after_its_loop(void **state)
                 "for i.1 in range(0, index(n), 1)\n"
                 "  i.2 = i.1\n"
                 "pld.system.wait(s, [i.2, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+#define WAIT(value) "    pld.system.wait(s, [0, 0], " value ", cmp=pld.WaitCmp.Ge)\n"
+#define MAY_NOT_RUN(line, column, name, loop)                                                \
+    {                                                                                        \
+        "PYPTO-S106", line, column, "'" name "' may not be defined: the loop at line " loop, \
+            "before"                                                                         \
+    }
+
+/* What only a loop binds is nothing when the loop does not run. */
+static void test_names_of_loops_that_may_not_run(void **state)
+{
+    (void)state;
+    const struct {
+        const char *source;
+        expected_error error;
+    } rows[] = {
+        {KERNEL("    for i in pl.range(0):\n        t = " LOAD "\n    pl.store(t, [0, 0], y)\n"),
+         MAY_NOT_RUN(3, 13, "t", "9")},
+        {KERNEL("    for i in pl.range(n):\n        m = 3\n" WAIT("m")),
+         MAY_NOT_RUN(3, 31, "m", "9")},
+        {KERNEL("    for i in pl.range(n):\n        z = x\n    t = pl.load(z, [0, 0], [4, N])\n"),
+         MAY_NOT_RUN(3, 16, "z", "9")},
+        {KERNEL("    for i in pl.range(n):\n        pass\n" WAIT("i")),
+         MAY_NOT_RUN(3, 31, "i", "9")},
+        {KERNEL("    for i in pl.range(n):\n        i = 3\n" WAIT("i")),
+         MAY_NOT_RUN(3, 31, "i", "9")},
+        {KERNEL("    for i in pl.range(3):\n"
+                "        for j in pl.range(i):\n"
+                "            m = 3\n"
+                "    m = m + 1\n"),
+         MAY_NOT_RUN(4, 8, "m", "10")},
+        {KERNEL("    for i in pl.range(n):\n"
+                "        for j in pl.range(3):\n"
+                "            pass\n" WAIT("j")),
+         MAY_NOT_RUN(4, 31, "j", "9")},
+        {KERNEL("    if b:\n"
+                "        for i in pl.range(n):\n"
+                "            t = " LOAD "\n"
+                "    else:\n"
+                "        t = " LOAD "\n"
+                "    pl.store(t, [0, 0], y)\n"),
+         MAY_NOT_RUN(6, 13, "t", "10")},
+        {KERNEL("    for i in pl.range(1, pld.nranks(pld.get_comm_ctx(w))):\n"
+                "        m = 3\n" WAIT("m")),
+         MAY_NOT_RUN(3, 31, "m", "9")},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_error(rows[i].source, "h", KERNEL_LINE, rows[i].error);
+    const char *const good[] = {
+        KERNEL("    for i in pl.range(1):\n        t = " LOAD "\n    pl.store(t, [0, 0], y)\n"),
+        KERNEL("    for i in pl.range(4, 0, -2):\n        m = n\n" WAIT("m + i")),
+        /* A domain has a rank. */
+        KERNEL("    for i in pl.range(pld.nranks(pld.get_comm_ctx(w))):\n        m = 3\n" WAIT(
+            "m + i")),
+        KERNEL("    p = pld.nranks(pld.get_comm_ctx(w))\n"
+               "    for i in pl.range(p):\n        m = 3\n" WAIT("m + i")),
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        lowered l = lower(good[i], "h");
+        expect_ok(&l);
+        lowered_free(&l);
+    }
+}
+
+/* A name that had a value keeps it when the loop does not run. */
+static void test_values_from_before_the_loop(void **state)
+{
+    (void)state;
+    expect_body(
+        KERNEL("    z = x\n"
+               "    m = n\n"
+               "    t = " LOAD "\n"
+               "    u = pl.add(t, 1)\n"
+               "    i = n\n"
+               "    for i in pl.range(n):\n"
+               "        z = y\n"
+               "        m = 3\n"
+               "        t = u\n"
+               "    pl.store(pl.add(t, pl.load(z, [0, 0], [4, N])), [0, 0], y)\n" WAIT("m + i")),
+        "h", "k",
+        "m = n\n"
+        "t = pl.load(x, [0, 0], [4, 8])\n"
+        "u = pl.add(t, 1.0)\n"
+        "i = n\n"
+        "z = x\n"
+        "i.2 = index(i)\n"
+        "for i.1 in range(0, index(n), 1)\n"
+        "  i.2 = i.1\n"
+        "  z = y\n"
+        "  m = int32(3)\n"
+        "  t = u\n"
+        "t0 = pl.load(z, [0, 0], [4, 8])\n"
+        "t1 = pl.add(t, t0)\n"
+        "pl.store(t1, [0, 0], y)\n"
+        "pld.system.wait(s, [0, 0], (index(m) + i.2), cmp=WaitCmp.Ge)\n");
 }
 
 /* Bounds are evaluated once, also when the body assigns what they read. */
@@ -294,14 +391,32 @@ static void test_names_reused_across_loops(void **state)
 static void test_loop_types_that_do_not_agree(void **state)
 {
     (void)state;
-    expect_error(
-        KERNEL("    t = " LOAD "\n"
-               "    for i in pl.range(n):\n"
-               "        pl.store(t, [0, 0], y)\n"
-               "        t = pl.load(x, [0, 0], [2, N])\n"
-               "    pl.store(t, [0, 0], y)\n"),
-        "h", KERNEL_LINE,
-        (expected_error){"PYPTO-T206", 4, 8, "the next turn of the loop reads it", "pl.cast"});
+    expect_error(KERNEL("    t = " LOAD "\n"
+                        "    for i in pl.range(n):\n"
+                        "        pl.store(t, [0, 0], y)\n"
+                        "        t = pl.load(x, [0, 0], [2, N])\n"
+                        "    pl.store(t, [0, 0], y)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){
+                     "PYPTO-T206", 4, 8,
+                     "Tile[[2, 8], fp32] here, Tile[[4, 8], fp32] at line 9, and the next turn of "
+                     "the loop reads it",
+                     "another name"});
+    expect_error(KERNEL("    m = n\n"
+                        "    for i in pl.range(n):\n"
+                        "        m = i\n"
+                        "    pld.system.wait(s, [0, 0], m, cmp=pld.WaitCmp.Ge)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-T206", 4, 31,
+                                  "int32 at line 9, index at line 11, and both",
+                                  "pl.const(3, pl.INT32)"});
+    expect_error(KERNEL("    m = 0\n"
+                        "    for i in pl.range(n):\n"
+                        "        if b:\n"
+                        "            m = 1.5\n"
+                        "    pld.system.wait(s, [0, 0], m, cmp=pld.WaitCmp.Ge)\n"),
+                 "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-T206", 0, -1, "fp32", "pl.cast(x, pl.FP32)"});
     expect_error(KERNEL("    t = " LOAD "\n"
                         "    for i in pl.range(n):\n"
                         "        t = pl.load(x, [0, 0], [2, N])\n"
@@ -385,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_loop_carries_a_parameter),
         cmocka_unit_test(test_loop_carries_handles),
         cmocka_unit_test(test_loop_variable_after_its_loop),
+        cmocka_unit_test(test_names_of_loops_that_may_not_run),
+        cmocka_unit_test(test_values_from_before_the_loop),
         cmocka_unit_test(test_bounds_are_fixed),
         cmocka_unit_test(test_names_reused_across_loops),
         cmocka_unit_test(test_loop_types_that_do_not_agree),
