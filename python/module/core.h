@@ -97,7 +97,7 @@ typedef struct held_argument {
     bool copied;  /* the memory is a private copy: good for inputs only */
 } held_argument;
 
-/* Reads a tensor or a number; `name` is the parameter's, for errors. */
+/* Reads a tensor or a number; `name` is what errors call the argument: "'x' of 'host'". */
 bool tensor_hold(PyObject *value, const char *name, held_argument *held);
 /* The Python number in a NumPy scalar; NULL, without an exception, for any other object. */
 PyObject *numpy_number(PyObject *value);

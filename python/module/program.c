@@ -14,6 +14,8 @@
 #include "base/settings.h"
 #include "codegen/compile.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct program_object {
@@ -37,9 +39,10 @@ static void arguments_release(call_arguments *args)
     *args = (call_arguments){0};
 }
 
-/* Holds all items of a tuple; item i of the tuple `names` is what errors call argument i. On
- * failure nothing is held. */
-static bool arguments_hold(PyObject *values, PyObject *names, call_arguments *args)
+/* Holds all items of a tuple; item i of the tuple `names` is the parameter of argument i, for errors.
+ * On failure nothing is held. */
+static bool arguments_hold(PyObject *values, PyObject *names, const char *function,
+                           call_arguments *args)
 {
     Py_ssize_t count = PyTuple_Size(values);
     *args = (call_arguments){PyMem_Calloc((size_t)count + 1, sizeof *args->held), count};
@@ -50,7 +53,9 @@ static bool arguments_hold(PyObject *values, PyObject *names, call_arguments *ar
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         const char *name = i < PyTuple_Size(names) ? utf8(PyTuple_GetItem(names, i)) : "?";
-        if (name == NULL || !tensor_hold(PyTuple_GetItem(values, i), name, &args->held[i])) {
+        char label[256];
+        (void)snprintf(label, sizeof label, "'%s' of '%s'", name == NULL ? "?" : name, function);
+        if (name == NULL || !tensor_hold(PyTuple_GetItem(values, i), label, &args->held[i])) {
             arguments_release(args);
             return false;
         }
@@ -77,10 +82,11 @@ static frontend_arg described(const held_argument *held)
 
 /* What the front end sees of the arguments: PyMem, never NULL on success even when there are
  * none. */
-static frontend_arg *arguments_describe(PyObject *values, PyObject *names, int32_t *count)
+static frontend_arg *arguments_describe(PyObject *values, PyObject *names, const char *function,
+                                        int32_t *count)
 {
     call_arguments args;
-    if (!arguments_hold(values, names, &args))
+    if (!arguments_hold(values, names, function, &args))
         return NULL;
     *count = (int32_t)args.count;
     frontend_arg *result = PyMem_Calloc((size_t)args.count + 1, sizeof *result);
@@ -90,6 +96,55 @@ static frontend_arg *arguments_describe(PyObject *values, PyObject *names, int32
     if (result == NULL)
         PyErr_NoMemory();
     return result;
+}
+
+/* ---- settings ---- */
+
+static bool refuse_setting(setting s, const char *accepted)
+{
+    PyErr_Format(PyExc_ValueError, "%s must be %s, not '%s'", setting_name(s), accepted,
+                 setting_text(s));
+    return false;
+}
+
+/* Misspelt values would have no effect, which nobody would notice. */
+static bool check_settings(void)
+{
+    for (const char *word = setting_text(SETTING_DUMP); *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (!(length == 2 && strncmp(word, "ir", 2) == 0) && !(length == 1 && *word == 'c'))
+            return refuse_setting(SETTING_DUMP, "ir, c or ir,c");
+        word += length + (word[length] == ',');
+    }
+    const char *spin = setting_text(SETTING_SPIN);
+    if (strspn(spin, "0123456789") != strlen(spin) || strlen(spin) > 18)
+        return refuse_setting(SETTING_SPIN, "a number of pauses, 0 or more");
+    return true;
+}
+
+/* A $CC that names nothing is passed over by the search for a compiler. */
+static bool warn_of_compiler(void)
+{
+    const char *usual = getenv("CC");
+    size_t blanks = usual == NULL ? 0 : strspn(usual, " \t");
+    size_t length = usual == NULL ? 0 : strcspn(usual + blanks, " \t");
+    if (setting_text(SETTING_CC)[0] != '\0' || length == 0)
+        return true;
+    PyObject *shutil = PyImport_ImportModule("shutil");
+    PyObject *word = PyUnicode_DecodeFSDefaultAndSize(usual + blanks, (Py_ssize_t)length);
+    PyObject *found =
+        shutil == NULL || word == NULL ? NULL : PyObject_CallMethod(shutil, "which", "O", word);
+    bool good = found != NULL;
+    const int users_call = 3; /* behind _jit's __call__ and _program */
+    if (found == Py_None)
+        good = PyErr_WarnFormat(PyExc_RuntimeWarning, users_call,
+                                "CC is '%s', which names no program; set PYPTO_CC or CC to a C "
+                                "compiler (cc, gcc or clang is used meanwhile)",
+                                usual) == 0;
+    Py_XDECREF(found);
+    Py_XDECREF(word);
+    Py_XDECREF(shutil);
+    return good;
 }
 
 /* ---- compiling ---- */
@@ -121,7 +176,7 @@ static PyObject *find_program(core_state *state, PyObject *function, PyObject *p
 static PyObject *new_program(core_state *state, PyObject *function, PyObject *programs,
                              compile_request *request)
 {
-    PyObject *self = PyType_GenericAlloc(state->program_type, 0);
+    PyObject *self = warn_of_compiler() ? PyType_GenericAlloc(state->program_type, 0) : NULL;
     embedding e;
     if (self == NULL || !embedding_begin(&e, state, function)) {
         Py_XDECREF(self);
@@ -159,14 +214,18 @@ PyObject *program_compile(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
         return NULL;
     }
+    if (!check_settings())
+        return NULL;
+    name = PyObject_GetAttrString(function, "__name__");
+    if (name == NULL || utf8(name) == NULL)
+        goto done;
     if (values != Py_None) {
-        described_args = arguments_describe(values, names, &count);
+        described_args = arguments_describe(values, names, utf8(name), &count);
         if (described_args == NULL)
-            return NULL;
+            goto done;
     }
     identity = PyObject_CallMethod(function, "identity", NULL);
-    name = PyObject_GetAttrString(function, "__name__");
-    if (identity == NULL || name == NULL || utf8(identity) == NULL || utf8(name) == NULL)
+    if (identity == NULL || utf8(identity) == NULL)
         goto done;
     compile_request request = {
         .entry = 0,
@@ -280,8 +339,9 @@ static pypto_argument *library_arguments(const pld_function *host, const call_ar
             PyMem_Free(result);
             result = NULL;
             errors_refuse(DIAG_ARGUMENT_READ_ONLY, "pass x.resolve_neg()",
-                          "argument '%s' is written, but is a tensor with its negative bit set",
-                          param->name);
+                          "argument '%s' of '%s' is written, but is a tensor with its negative bit "
+                          "set",
+                          param->name, host->name);
         }
     }
     return result;
@@ -327,7 +387,7 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     call_arguments held = {0};
     if (names != NULL && read_transport(&options.start) &&
         read_device_ids(ids, &device_ids, &options.device_count) &&
-        arguments_hold(values, names, &held)) {
+        arguments_hold(values, names, host->name, &held)) {
         options.device_ids = device_ids;
         result = call(self, &options, &held);
     }

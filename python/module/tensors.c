@@ -56,7 +56,7 @@ static bool refuse_type(PyObject *value, const char *name)
     if (type == NULL)
         return false;
     errors_refuse(DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
-                  "argument '%s' must be a host torch.Tensor, a NumPy array or a number, not %s",
+                  "argument %s must be a host torch.Tensor, a NumPy array or a number, not %s",
                   name, utf8(type));
     Py_DECREF(type);
     return false;
@@ -65,7 +65,7 @@ static bool refuse_type(PyObject *value, const char *name)
 static bool refuse_dims(const char *name, Py_ssize_t ndim)
 {
     return errors_refuse(DIAG_ARGUMENT_TYPE, NULL,
-                         "argument '%s' has %lld dimensions; at most %d are supported", name,
+                         "argument %s has %lld dimensions; at most %d are supported", name,
                          (long long)ndim, PYPTO_MAX_DIMS);
 }
 
@@ -100,8 +100,7 @@ static bool hold_number(PyObject *value, const char *name, held_argument *held)
     held->argument.kind = PLD_ARG_INT;
     held->argument.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow != 0)
-        return errors_refuse(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' does not fit in 64 bits",
-                             name);
+        return errors_refuse(DIAG_ARGUMENT_TYPE, NULL, "argument %s does not fit in 64 bits", name);
     return true;
 }
 
@@ -147,7 +146,7 @@ static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
         *dtype = known[i].dtype;
     }
     if (!found)
-        errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported torch dtype %s of argument '%s'",
+        errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported torch dtype %s of argument %s",
                       utf8(words), name);
     Py_DECREF(words);
     return found;
@@ -163,11 +162,11 @@ static bool torch_is_host(PyObject *value, const char *name)
     if (layout != NULL && type != NULL) {
         if (!text_is(layout, "torch.strided"))
             errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.to_dense()",
-                          "argument '%s' must be a dense tensor, not one of layout %s", name,
+                          "argument %s must be a dense tensor, not one of layout %s", name,
                           utf8(layout));
         else if (!text_is(type, "cpu"))
             errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.cpu()",
-                          "argument '%s' must be a host torch.Tensor, not one on device %s", name,
+                          "argument %s must be a host torch.Tensor, not one on device %s", name,
                           utf8(type));
         else
             good = true;
@@ -258,7 +257,7 @@ static bool refuse_buffer_dtype(PyObject *value, const char *name, const char *f
     PyObject *dtype = text_of(value, "dtype");
     if (dtype == NULL)
         PyErr_Clear();
-    errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype %s of argument '%s'",
+    errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype %s of argument %s",
                   dtype != NULL ? utf8(dtype) : format, name);
     Py_XDECREF(dtype);
     return false;
@@ -294,7 +293,7 @@ static bool describe_buffer(const char *name, held_argument *held)
     }
     if (!aligned)
         return errors_refuse(DIAG_ARGUMENT_TYPE, "pass numpy.ascontiguousarray(x) or x.copy()",
-                             "the elements of argument '%s' are not aligned to their size", name);
+                             "the elements of argument %s are not aligned to their size", name);
     return true;
 }
 
@@ -356,12 +355,12 @@ static bool describe_dlpack(const dlpack_tensor *t, const char *name, pypto_tens
 {
     if (t->device_type != 1)
         return errors_refuse(DIAG_ARGUMENT_TYPE, "copy it to the CPU first",
-                             "argument '%s' is not in host memory", name);
+                             "argument %s is not in host memory", name);
     if (t->ndim > PYPTO_MAX_DIMS)
         return refuse_dims(name, t->ndim);
     tensor->dtype = dlpack_dtype(t);
     if (tensor->dtype == PYPTO_DTYPE_COUNT)
-        return errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype of argument '%s'",
+        return errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype of argument %s",
                              name);
     tensor->data = (char *)t->data + t->byte_offset;
     tensor->ndim = t->ndim;

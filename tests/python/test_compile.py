@@ -187,6 +187,31 @@ def test_dump_shows_ir_and_c(cache, monkeypatch, capfd):
     assert "kernel" in shown and "pld_load" in shown
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [("DUMP", "asm"), ("DUMP", "ir c"), ("SPIN", "abc"), ("SPIN", "-5"), ("SPIN", "9" * 20)],
+)
+def test_settings_that_mean_nothing(cache, monkeypatch, name, value):
+    monkeypatch.setenv(f"PYPTO_{name}", value)
+    x = np.zeros((1, 1, 8), np.float32)
+    with pytest.raises(ValueError, match=f"PYPTO_{name} must be .*, not '{value}'"):
+        allreduce(8)(x, x.copy(), config=config(1))
+
+
+def test_a_compiler_variable_that_names_nothing(cache, monkeypatch):
+    monkeypatch.setenv("CC", "/nonexistent/cc -O0")
+    x = np.zeros((1, 1, 8), np.float32)
+    with pytest.warns(RuntimeWarning, match="CC is '/nonexistent/cc -O0', which names no") as told:
+        allreduce(8)(x, x.copy(), config=config(1))
+    assert told[0].filename == __file__
+    monkeypatch.setenv("CC", "env cc")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        allreduce(16)(np.zeros((1, 1, 16), np.float32), np.zeros((1, 1, 16), np.float32))
+
+
 def test_an_unknown_transport(cache, monkeypatch):
     host = from_text(SCALE)["host"]
     monkeypatch.setenv("PYPTO_TRANSPORT", "pigeon")

@@ -284,9 +284,9 @@ def test_all_errors_of_a_program_are_shown_together():
     [
         ("def host(\n", "def host(\n    *rest,\n", "rest,", "*rest"),
         ("def host(\n", "def host(\n    *,\n", None, "the keyword-only parameter 'inputs'"),
-        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]],\n    **rest,\n):\n    buf", "rest,", "**rest"),
-        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]],\n    /,\n):\n    buf", None, "marker '/'"),
-        ("], pl.FP32]],\n):\n    buf", "], pl.FP32]] = 3,\n):\n    buf", None, "a default value"),
+        (",\n):\n    buf", ",\n    **rest,\n):\n    buf", "rest,", "**rest"),
+        (",\n):\n    buf", ",\n    /,\n):\n    buf", None, "marker '/'"),
+        (",\n):\n    buf", " = 3,\n):\n    buf", None, "a default value"),
     ],
 )
 def test_parameters_that_are_refused(old, new, code, message):

@@ -182,7 +182,7 @@ def test_negative_bit_of_an_input_is_resolved():
 
 def test_negative_bit_of_an_output_is_refused():
     with pytest.raises(
-        TypeError, match="argument 'outputs' is written, but is a tensor with its negative bit"
+        TypeError, match="argument 'outputs' of 'copy' is written, but .* with its negative bit"
     ):
         run(torch.zeros(2, 6), negative_view())
 
@@ -241,37 +241,37 @@ def field_of_records():
     [
         (
             lambda: torch.zeros(2, 6, dtype=torch.float64),
-            "Unsupported torch dtype torch.float64 of argument 'inputs'",
+            "Unsupported torch dtype torch.float64 of argument 'inputs' of 'copy'",
         ),
         (
             lambda: torch.zeros(2, 6, dtype=torch.complex64),
             "Unsupported torch dtype torch.complex64",
         ),
-        (lambda: np.zeros((2, 6)), "Unsupported dtype float64 of argument 'inputs'"),
-        (lambda: np.zeros((2, 6), ">f4"), "Unsupported dtype >f4 of argument 'inputs'"),
+        (lambda: np.zeros((2, 6)), "Unsupported dtype float64 of argument 'inputs' of 'copy'"),
+        (lambda: np.zeros((2, 6), ">f4"), "Unsupported dtype >f4 of argument 'inputs' of 'copy'"),
         (lambda: np.zeros((2, 6), "V3"), r"Unsupported dtype \|V3"),
         (lambda: np.zeros((2, 6), object), "Unsupported dtype object"),
         (lambda: np.zeros((2, 6), "M8[s]"), "Unsupported dtype datetime64"),
-        (lambda: np.zeros((1,) * 9, np.float32), "argument 'inputs' has 9 dimensions; at most 8"),
-        (lambda: torch.zeros((1,) * 9), "argument 'inputs' has 9 dimensions; at most 8"),
-        (field_of_records, "the elements of argument 'inputs' are not aligned"),
+        (lambda: np.zeros((1,) * 9, np.float32), "'inputs' of 'copy' has 9 dimensions; at most 8"),
+        (lambda: torch.zeros((1,) * 9), "argument 'inputs' of 'copy' has 9 dimensions; at most 8"),
+        (field_of_records, "the elements of argument 'inputs' of 'copy' are not aligned"),
         (lambda: np.zeros(49, np.uint8)[1:].view(np.float32).reshape(2, 6), "are not aligned"),
         (
             lambda: torch.zeros(2, 6).to_sparse(),
-            "argument 'inputs' must be a dense tensor, not one of layout torch.sparse",
+            "argument 'inputs' of 'copy' must be a dense tensor, not one of layout torch.sparse",
         ),
         (
             lambda: torch.zeros(2, 6, device="meta"),
-            "argument 'inputs' must be a host torch.Tensor, not one on device meta",
+            "argument 'inputs' of 'copy' must be a host torch.Tensor, not one on device meta",
         ),
         (
             lambda: [[0.0] * 6] * 2,
-            "argument 'inputs' must be a host torch.Tensor, a NumPy array or a number, not list",
+            "'inputs' of 'copy' must be a host torch.Tensor, a NumPy array or a number, not list",
         ),
         (lambda: None, "not NoneType"),
         (lambda: "text", "not str"),
         (lambda: torch.float32, "not dtype"),
-        (lambda: 2**64, "argument 'inputs' does not fit in 64 bits"),
+        (lambda: 2**64, "argument 'inputs' of 'copy' does not fit in 64 bits"),
     ],
 )
 def test_refused_inputs(make, words):
