@@ -4,6 +4,7 @@
 #define BASE_OS_H
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 #include <pypto/status.h>
 
@@ -12,6 +13,8 @@
 
 /* Monotonic time in nanoseconds. */
 int64_t os_now_ns(void);
+/* The time that files are stamped with, in nanoseconds since 1970. */
+int64_t os_file_now_ns(void);
 
 /* CPUs this process may use: the affinity mask, bounded by the cgroup quota (rounded up); >= 1. */
 int32_t os_cpu_count(void);
@@ -38,6 +41,14 @@ typedef struct os_facts {
 
 /* False when it does not exist or cannot be reached. */
 bool os_file_facts(const char *path, os_facts *facts);
+
+/* Sets its modification time to now; what cannot be changed stays. */
+void os_touch(const char *path);
+
+/* The names in a directory, without "." and "..", in no order; on the arena. None when it cannot be
+ * read. */
+typedef VEC(const char *) os_names;
+os_names os_list_dir(arena *a, const char *path);
 
 /* Creates the directory and its parents, mode 0700. */
 PYPTO_NODISCARD pypto_status os_make_dirs(const char *path);

@@ -2,7 +2,9 @@
  * only what this user owns, and the compiler's identity, which is its size and time. */
 #include "base/os.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 bool os_file_facts(const char *path, os_facts *facts)
@@ -17,4 +19,16 @@ bool os_file_facts(const char *path, os_facts *facts)
         .is_private = info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0,
     };
     return true;
+}
+
+int64_t os_file_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void os_touch(const char *path)
+{
+    (void)utimensat(AT_FDCWD, path, NULL, 0);
 }

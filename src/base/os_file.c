@@ -206,3 +206,37 @@ pypto_status os_rename(const char *from, const char *to)
         return diag_system(errno, NULL, "rename %s to %s", from, to);
     return STATUS_OK;
 }
+
+/* How many entries a directory has now, or copies up to `count` names of it. */
+static int64_t read_names(const char *path, char **names, int64_t count)
+{
+    DIR *listing = opendir(path);
+    if (listing == NULL)
+        return 0;
+    int64_t seen = 0;
+    for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (names != NULL && seen == count)
+            break;
+        if (names != NULL)
+            snprintf(names[seen], NAME_MAX + 1, "%s", entry->d_name);
+        seen++;
+    }
+    closedir(listing);
+    return seen;
+}
+
+os_names os_list_dir(arena *a, const char *path)
+{
+    /* Room first, because the arena may jump while the directory is open. */
+    os_names found = {0};
+    int64_t count = read_names(path, NULL, 0);
+    char **names = arena_array(a, char *, count + 1);
+    for (int64_t i = 0; i < count; i++)
+        names[i] = arena_alloc(a, NAME_MAX + 1);
+    count = read_names(path, names, count);
+    for (int64_t i = 0; i < count; i++)
+        vec_push(a, &found, names[i]);
+    return found;
+}

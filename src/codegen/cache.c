@@ -1,7 +1,7 @@
 /* Where compiled programs are kept, and how they get there.
  *
  *     <cache>/v1/front/<hash>      manifests (manifest.h)
- *     <cache>/v1/object/<hash>/    program.so program.c program.ir
+ *     <cache>/v1/object/<hash>/    program.so program.sum program.c program.ir
  *     <cache>/v1/failed/<hash>/    what the C compiler refused, for the report
  *
  * An object is built in a folder of its own beside the others and renamed into place, so that a
@@ -13,7 +13,14 @@
  * full is no error; what is there is still used, and new objects go to a temporary folder
  * (compile.c).
  *
- * Nothing is ever deleted but what is replaced; the whole folder may be removed at any time. */
+ * Loading a damaged shared object kills the process. program.sum holds size and hash of program.so;
+ * an object whose content does not agree, after a full disk, a power cut or a bad copy, is made
+ * again. Checking costs some ten microseconds.
+ *
+ * Each of the three folders is bounded. Whoever publishes removes the entries used least recently
+ * beyond CACHE_ENTRIES, and build folders of compiles that never ended. Use is the modification
+ * time, renewed by hits once a day. What is younger than an hour is never removed: somebody may be
+ * about to load it. The whole cache may be removed at any time. */
 #include "codegen/cache.h"
 
 #include "base/diag.h"
@@ -21,6 +28,12 @@
 #include "base/settings.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define HOUR_NS ((int64_t)3600 * 1000000000)
+#define DAY_NS (24 * HOUR_NS)
+#define BUILD_PREFIX \
+    "pypto-" /* of folders that os_temp_dir() makes, and of what is being removed */
 
 /* .../v1, or NULL when the environment does not say where. */
 static const char *root_path(arena *a)
@@ -89,11 +102,104 @@ const char *cache_object_dir(const cache *c, hash_key back)
     return place(c, "object", back);
 }
 
+/* The text of program.sum for an object, or NULL when there is none. */
+static const char *sum_of(arena *a, const char *directory)
+{
+    int64_t bytes;
+    const char *content = os_read_file(a, arena_printf(a, "%s/program.so", directory), &bytes);
+    if (content == NULL || bytes == 0)
+        return NULL;
+    hasher h;
+    char hex[33];
+    hasher_init(&h);
+    hasher_bytes(&h, content, bytes);
+    hash_hex(hasher_finish(&h), hex);
+    return arena_printf(a, "%lld %s\n", (long long)bytes, hex);
+}
+
+static bool seal(arena *a, const char *directory)
+{
+    const char *sum = sum_of(a, directory);
+    return sum != NULL && done(os_write_file(arena_printf(a, "%s/program.sum", directory), sum,
+                                             (int64_t)strlen(sum)));
+}
+
 bool cache_has_object(arena *a, const char *directory)
 {
+    if (directory == NULL)
+        return false;
+    const char *recorded = os_read_file(a, arena_printf(a, "%s/program.sum", directory), NULL);
+    const char *actual = recorded != NULL ? sum_of(a, directory) : NULL;
+    return actual != NULL && strcmp(recorded, actual) == 0;
+}
+
+void cache_touch(const char *path)
+{
     os_facts facts;
-    return directory != NULL &&
-           os_file_facts(arena_printf(a, "%s/program.so", directory), &facts) && facts.bytes > 0;
+    if (path != NULL && os_file_facts(path, &facts) &&
+        os_file_now_ns() - facts.modified_ns > DAY_NS)
+        os_touch(path);
+}
+
+/* ---- the bound ---- */
+
+typedef struct entry {
+    const char *name;
+    int64_t used_ns;
+} entry;
+
+static int older_first(const void *x, const void *y)
+{
+    const entry *a = x;
+    const entry *b = y;
+    if (a->used_ns != b->used_ns)
+        return a->used_ns < b->used_ns ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Out of readers' sight first, so that nobody sees half an object. */
+static void remove_entry(const cache *c, const char *folder, const char *name)
+{
+    const char *path = arena_printf(c->a, "%s/%s", folder, name);
+    const char *aside = arena_printf(c->a, "%s/" BUILD_PREFIX "old-%s", folder, name);
+    os_remove_tree(done(os_rename(path, aside)) ? aside : path);
+}
+
+static void trim(const cache *c, const char *which)
+{
+    const char *folder = arena_printf(c->a, "%s/%s", c->root, which);
+    os_names names = os_list_dir(c->a, folder);
+    entry *entries = arena_array(c->a, entry, names.count + 1);
+    int64_t count = 0;
+    int64_t now = os_file_now_ns();
+    for (int64_t i = 0; i < names.count; i++) {
+        const char *name = names.items[i];
+        bool building = strncmp(name, BUILD_PREFIX, strlen(BUILD_PREFIX)) == 0;
+        os_facts facts;
+        if (!building && names.count <= CACHE_ENTRIES)
+            continue;
+        if (!os_file_facts(arena_printf(c->a, "%s/%s", folder, name), &facts))
+            continue;
+        if (!building)
+            entries[count++] = (entry){name, facts.modified_ns};
+        else if (now - facts.modified_ns > DAY_NS)
+            os_remove_tree(arena_printf(c->a, "%s/%s", folder, name));
+    }
+    if (count <= CACHE_ENTRIES)
+        return;
+    qsort(entries, (size_t)count, sizeof *entries, older_first);
+    for (int64_t i = 0; i < count - CACHE_ENTRIES; i++)
+        if (now - entries[i].used_ns > HOUR_NS)
+            remove_entry(c, folder, entries[i].name);
+}
+
+void cache_trim(const cache *c)
+{
+    if (c->root == NULL)
+        return;
+    trim(c, "object");
+    trim(c, "front");
+    trim(c, "failed");
 }
 
 char *cache_build_dir(const cache *c)
@@ -110,7 +216,7 @@ char *cache_build_dir(const cache *c)
 const char *cache_publish(const cache *c, const char *build_dir, hash_key back)
 {
     const char *directory = cache_object_dir(c, back);
-    if (directory == NULL)
+    if (directory == NULL || !seal(c->a, build_dir))
         return NULL;
     if (done(os_rename(build_dir, directory)))
         return directory;
@@ -118,7 +224,7 @@ const char *cache_publish(const cache *c, const char *build_dir, hash_key back)
         os_remove_tree(build_dir);
         return directory;
     }
-    /* In the way: what a power cut has left, without an object. */
+    /* In the way: a damaged object. */
     os_remove_tree(directory);
     if (done(os_rename(build_dir, directory)))
         return directory;

@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* Programs kept, and manifests, and reports of failed compiles. */
+#define CACHE_ENTRIES 1000
+
 typedef struct cache {
     arena *a;
     const char *root; /* .../v1, private to this user; NULL: there is no usable cache */
@@ -23,7 +26,7 @@ void cache_write_front(const cache *c, hash_key front, const char *bytes, int64_
 
 /* The folder of an object, whether or not it exists; NULL without a cache. */
 const char *cache_object_dir(const cache *c, hash_key back);
-/* Whether a folder holds a finished object. */
+/* Whether a folder holds a finished and undamaged object. */
 bool cache_has_object(arena *a, const char *directory);
 /* A folder to build an object in, beside its later place; NULL when none can be made. */
 char *cache_build_dir(const cache *c);
@@ -33,5 +36,10 @@ const char *cache_publish(const cache *c, const char *build_dir, hash_key back);
 /* Where a build that the C compiler refused is kept for the report, replacing the last of its
  * kind; NULL without a cache. The caller moves it there. */
 const char *cache_failed_dir(const cache *c, hash_key back);
+
+/* Notes that an entry (a folder of objects, a manifest; NULL is accepted) was of use. */
+void cache_touch(const char *path);
+/* Removes what was used least recently, beyond CACHE_ENTRIES of a kind. */
+void cache_trim(const cache *c);
 
 #endif

@@ -383,6 +383,8 @@ static bool try_hit(job *j)
     const char *directory = cache_object_dir(&j->cache, back_key(found->c_text, j->tools.identity));
     if (!cache_has_object(j->a, directory))
         return false;
+    cache_touch(directory);
+    cache_touch(cache_front_path(&j->cache, j->front));
     j->variant = *found;
     j->output->front_hit = true;
     j->output->back_hit = true;
@@ -409,13 +411,17 @@ static void compile(job *j)
     const char *directory = cache_object_dir(&j->cache, back);
     bool temporary = false;
     output->back_hit = cache_has_object(j->a, directory);
-    if (!output->back_hit)
+    if (output->back_hit)
+        cache_touch(directory);
+    else
         directory = build(j, back, &temporary);
     output->back_ns = os_now_ns() - lowered;
     if (directory == NULL)
         return;
     if (!temporary)
         remember(j);
+    if (!output->back_hit)
+        cache_trim(&j->cache);
     if (!finish(j, directory))
         return;
     output->temporary = temporary;

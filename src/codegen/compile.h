@@ -10,7 +10,7 @@
  * reader sees a whole file or none:
  *   v1/front/<front hash>     the manifest: up to 8 variants (facts, argument pattern, hash of the
  *                             C text), newest first
- *   v1/object/<back hash>/    program.so  program.c  program.ir
+ *   v1/object/<back hash>/    program.so  program.sum  program.c  program.ir
  *
  * A front hash covers entry digest, platform and version only; each variant's facts are then
  * re-asked, in their recorded order, from the embedder and compared. A variant names its C text,

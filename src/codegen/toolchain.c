@@ -234,6 +234,51 @@ static const char *first_lines(arena *a, const char *output)
                                         : output;
 }
 
+/* What programs print when the machine refuses them something, and what to do about it. Compilers run
+ * programs of their own, so the text says more than the exit code. */
+static const struct {
+    const char *said;
+    const char *hint;
+} refusals[] = {
+    {"No space left on device", "make room in the cache folder and in TMPDIR"},
+    {"Disk quota exceeded", "make room in the cache folder and in TMPDIR"},
+    {"File size limit exceeded", "raise the limit: ulimit -f"},
+    {"File too large", "raise the limit: ulimit -f"},
+    {"Read-only file system", "set TMPDIR to a folder that you may write to"},
+    {"Resource temporarily unavailable", "too many processes: end some, or raise ulimit -u"},
+    {"Too many open files", "raise the limit: ulimit -n"},
+    {"Cannot allocate memory", "the compiler needs more memory than there is"},
+    {"memory exhausted", "the compiler needs more memory than there is"},
+    {"Killed signal terminated program", "the compiler needs more memory than there is"},
+    {"Permission denied", "check the rights on the compiler, the cache folder and TMPDIR"},
+    {"Input/output error", "check the disk"},
+};
+
+/* The line of `output` that holds `at`. */
+static const char *line_around(arena *a, const char *output, const char *at)
+{
+    while (at > output && at[-1] != '\n')
+        at--;
+    return arena_strndup(a, at, (int64_t)strcspn(at, "\n"));
+}
+
+/* The error of a compiler that failed because of the machine; STATUS_OK when it did not. */
+static pypto_status refused(arena *a, const toolchain *t, const char *output, int32_t exit_code)
+{
+    for (size_t i = 0; i < COUNT(refusals); i++) {
+        const char *at = strstr(output, refusals[i].said);
+        if (at != NULL)
+            return diag_status(DIAG_COMPILER_FAILED, refusals[i].hint,
+                               "%s could not do its work: %s", t->compiler,
+                               line_around(a, output, at));
+    }
+    if (exit_code > 128)
+        return diag_status(DIAG_COMPILER_FAILED,
+                           "run it again; the system kills programs when memory runs out",
+                           "%s was ended by signal %d", t->compiler, exit_code - 128);
+    return STATUS_OK;
+}
+
 pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
                            const char *object_path, const char *kept)
 {
@@ -255,6 +300,9 @@ pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
     if (exit_code == 0 || (exit_code < 0 && os_file_exists(object_path)))
         return STATUS_OK;
 
+    status = refused(a, t, output, exit_code);
+    if (!status_ok(status))
+        return status;
     status = diag_status(DIAG_COMPILER_FAILED,
                          "please report this, with the script; PYPTO_CC chooses another compiler",
                          "%s failed on the emitted C (exit code %d)", t->compiler, exit_code);

@@ -289,6 +289,58 @@ static void an_object_without_content_is_made_again(void **state)
     alloc_free(object);
 }
 
+/* Runs a shell command in the folder of objects. */
+static void in_objects(const char *commands)
+{
+    char *object = below("cache/v1/object");
+    char *command = alloc_printf("cd %s && { %s; }", object, commands);
+    assert_int_equal(system(command), 0);
+    alloc_free(command);
+    alloc_free(object);
+}
+
+/* Objects that would crash whoever loads them. */
+static void damaged_objects_are_made_again(void **state)
+{
+    (void)state;
+    static const char *const damage[] = {
+        "f=$(echo */program.so); truncate -s $(($(stat -c %s $f) * 6 / 10)) $f",
+        "truncate -s 100 */program.so",
+        "printf x | dd of=$(echo */program.so) bs=1 seek=5000 conv=notrunc 2> /dev/null",
+        "cp /bin/true $(echo */program.so)",
+        "rm */program.so",
+        "rm */program.sum",
+        "echo > $(echo */program.sum)",
+    };
+    expect_hits(SEED("8"), 8, false, false);
+    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+        in_objects(damage[i]);
+        expect_hits(SEED("8"), 8, false, false);
+        expect_hits(SEED("8"), 8, true, true);
+        assert_int_equal(entries("cache/v1/object"), 1);
+    }
+}
+
+static void the_cache_is_bounded(void **state)
+{
+    (void)state;
+    expect_hits(SEED("8"), 8, false, false);
+    in_objects("touch -d '3 days ago' *; "
+               "for i in $(seq 1000); do mkdir old$i; done; touch -d '2 days ago' old*; "
+               "mkdir pypto-crashed pypto-building; touch -d '2 days ago' pypto-crashed");
+    /* A hit makes it the youngest but for what follows. */
+    expect_hits(SEED("8"), 8, true, true);
+    expect_hits(SEED("9"), 9, false, false);
+    assert_int_equal(entries("cache/v1/object"), 1000 + 1); /* and pypto-building */
+    in_objects("test -d pypto-building && ! test -d pypto-crashed");
+    expect_hits(SEED("8"), 8, true, true);
+    expect_hits(SEED("9"), 9, true, true);
+    /* What is younger than an hour stays, though there is too much of it. */
+    in_objects("for i in $(seq 10); do mkdir young$i; done; touch old*");
+    expect_hits(SEED("10"), 10, false, false);
+    assert_int_equal(entries("cache/v1/object"), 1000 + 1 + 10 + 1);
+}
+
 /* ---- caches that cannot be used ---- */
 
 static void compiles_privately(void)
@@ -407,6 +459,45 @@ static void a_failing_compiler_leaves_the_c_file(void **state)
     status = compile_with("gcc -fno-such-option");
     pypto_status_clear(&status);
     assert_int_equal(entries("cache/v1/failed"), 1);
+}
+
+/* A compiler that fails because of the machine is not asked to be reported. */
+static void a_machine_that_fails_the_compiler_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        const char *message;
+    } cases[] = {
+        {"echo 'as: /tmp/x.o: No space left on device' >&2; exit 1", "No space left on device"},
+        {"echo 'gcc: fatal error: cannot execute cc1: vfork: Resource temporarily unavailable' >&2; "
+         "exit 1",
+         "Resource temporarily unavailable"},
+        {"echo 'Cannot create temporary file in /tmp/: Permission denied' >&2; exit 1",
+         "Permission denied"},
+        {"echo 'gcc: fatal error: Killed signal terminated program cc1' >&2; exit 1",
+         "Killed signal terminated program"},
+        {"echo 'virtual memory exhausted: Cannot allocate memory' >&2; exit 1",
+         "Cannot allocate memory"},
+        {"kill -9 $$", "signal 9"},
+    };
+    char *path = below("compiler");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "#!/bin/sh\n%s\n", cases[i].script);
+        fclose(file);
+        assert_int_equal(chmod(path, 0700), 0);
+        pypto_status status = compile_with(path);
+        assert_false(status_ok(status));
+        const pypto_diagnostic *d = status.diagnostics;
+        assert_string_equal(d->code, "PYPTO-C302");
+        if (strstr(d->message, cases[i].message) == NULL)
+            fail_msg("'%s' does not name '%s'", d->message, cases[i].message);
+        assert_null(strstr(d->hint, "report"));
+        pypto_status_clear(&status);
+    }
+    alloc_free(path);
 }
 
 static void another_compiler_is_another_object(void **state)
@@ -683,11 +774,14 @@ int main(void)
         CASE(another_platform_is_another_entry),
         CASE(corrupt_manifests_are_rewritten),
         CASE(an_object_without_content_is_made_again),
+        CASE(damaged_objects_are_made_again),
+        CASE(the_cache_is_bounded),
         CASE(a_cache_that_cannot_be_made_is_done_without),
         CASE(a_cache_that_others_may_write_is_refused),
         CASE(a_read_only_cache_still_hits),
         CASE(a_missing_compiler_is_explained),
         CASE(a_failing_compiler_leaves_the_c_file),
+        CASE(a_machine_that_fails_the_compiler_is_named),
         CASE(another_compiler_is_another_object),
         CASE(dumps_show_hits_too),
         CASE(errors_of_passes_show_their_line),
