@@ -17,7 +17,10 @@
  * compiled with -fno-strict-aliasing.)
  *
  * A bound or step of a loop that the body could change, or that computes something, is evaluated
- * once, into a variable of the for statement. */
+ * once, into a variable of the for statement.
+ *
+ * A task that was cancelled leaves at its next device call. A loop of a kernel or wrapper that makes
+ * none at some turn gets pld_poll at the head of its body; loops over elements do not. */
 #include "codegen/emit_internal.h"
 
 #include <string.h>
@@ -136,21 +139,26 @@ static const char *tensor_param_name(const emitter *e, const ir_var *param)
 }
 
 /* Whether the C text of the body names the function's context. Everything but arithmetic on tiles
- * and scalars does. */
+ * and scalars does; so does a device function's loop, which makes a device call at each turn. */
+typedef struct context_use {
+    const ir_function *f;
+    bool used;
+} context_use;
+
 static void find_context_use(void *context, ir_stmt *s)
 {
-    bool *used = context;
-    if (s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def)))
-        *used = true;
+    context_use *use = context;
+    use->used |= s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def)) ||
+                 (s->kind == IR_FOR && use->f->plane != PLD_PLANE_HOST);
 }
 
 static bool emit_unused(emitter *e, bool has_tiles)
 {
     const ir_function *f = e->f;
     bool any = false;
-    bool context_used = has_tiles;
-    ir_visit_stmts(&f->body, find_context_use, &context_used);
-    if (!context_used) {
+    context_use use = {f, has_tiles};
+    ir_visit_stmts(&f->body, find_context_use, &use);
+    if (!use.used) {
         emit_line(e, "(void)%s;", e->context);
         any = true;
     }
@@ -446,16 +454,62 @@ static const char *condition_text(emitter *e, const ir_stmt *s, const char *stop
     return arena_printf(e->a, value > 0 ? "%s < %s" : "%s > %s", name, stop);
 }
 
-static const char *advance_text(emitter *e, const ir_stmt *s, const char *step)
+/* Whether a constant step past a bound still fits the loop variable, for any value of the bound. */
+static bool step_fits(const ir_stmt *s, int64_t step)
+{
+    const ir_expr *stop = s->stop;
+    int64_t bound;
+    int64_t sum;
+    if (step == 1 || step == -1)
+        return true;
+    if (ir_is_const_int(stop, &bound))
+        return !__builtin_add_overflow(bound, step, &sum);
+    while (stop->kind == IR_CONVERT && ir_is_integer(stop->a->dtype))
+        stop = stop->a;
+    return pypto_dtype_bytes(stop->dtype) <= 4 && step > INT32_MIN && step < INT32_MAX;
+}
+
+/* The step of a loop, which must not overflow. Where it might, it is taken only when it is smaller
+ * than what is left (a difference of two int64_t is exact as uint64_t); else the variable becomes
+ * the bound, which ends the loop. */
+static const char *advance_text(emitter *e, const ir_stmt *s, const char *stop, const char *step)
 {
     const char *name = s->target->c_name;
     int64_t value;
+    const char *up = arena_printf(e->a, "(uint64_t)%s - (uint64_t)%s", stop, name);
+    const char *down = arena_printf(e->a, "(uint64_t)%s - (uint64_t)%s", name, stop);
     if (!ir_is_const_int(s->step, &value))
-        return arena_printf(e->a, "%s += %s", name, step);
+        return arena_printf(e->a,
+                            "%s = (%s > 0 ? %s > (uint64_t)%s : %s > 0 - (uint64_t)%s) ? "
+                            "%s + %s : %s",
+                            name, step, up, step, down, step, name, step, stop);
     if (value == 1 || value == -1)
         return arena_printf(e->a, value == 1 ? "++%s" : "--%s", name);
-    return value > 0 ? arena_printf(e->a, "%s += %s", name, step)
-                     : arena_printf(e->a, "%s -= %s", name, step + 1); /* without its sign */
+    const char *size = value > 0 || value == INT64_MIN ? step : step + 1; /* without its sign */
+    const char *sign = value > 0 || value == INT64_MIN ? "+" : "-";
+    if (step_fits(s, value))
+        return arena_printf(e->a, "%s %s= %s", name, sign, size);
+    return arena_printf(e->a, "%s = %s > %s%s ? %s %s %s : %s", name, value > 0 ? up : down,
+                        value == INT64_MIN ? "(uint64_t)" : "", size, name, sign, size, stop);
+}
+
+/* Whether a block passes, on every path through it, a device call that ends a cancelled task:
+ * those that move data, signal, or submit. A loop in it may have no turns. */
+static bool always_checks(const ir_block *block)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const ir_stmt *s = block->items[i];
+        if (s->kind == IR_CALL || (s->kind == IR_DO && s->op_def->effects[0] != '\0') ||
+            (s->kind == IR_IF && always_checks(&s->body) && always_checks(&s->orelse)))
+            return true;
+    }
+    return false;
+}
+
+/* A kernel that computes must notice that its call was cancelled. */
+static bool needs_poll(const emitter *e, const ir_stmt *loop)
+{
+    return e->f->plane != PLD_PLANE_HOST && !always_checks(&loop->body);
 }
 
 static void emit_for(emitter *e, const ir_stmt *s)
@@ -476,8 +530,10 @@ static void emit_for(emitter *e, const ir_stmt *s)
     }
     emit_line(e, "for (%s %s = %s%s; %s; %s) {", c_scalar_type(s->target->type.dtype),
               s->target->c_name, start, held.bytes, condition_text(e, s, stop, step),
-              advance_text(e, s, step));
+              advance_text(e, s, stop, step));
     e->depth++;
+    if (needs_poll(e, s))
+        emit_line(e, "pld_poll(core);");
     emit_block(e, &s->body);
     e->depth--;
     emit_line(e, "}");

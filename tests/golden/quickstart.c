@@ -30,12 +30,16 @@ static void reduce_step(pld_core *core, const pld_tensor *inp, const pld_tensor 
     pld_store(core, local, data, PLD_AT(0, 0), PLD_EXTENTS(1, 256));
 #line 32
     for (int64_t peer = 0; peer < nranks; ++peer) {
+        pld_poll(core);
+#line 33
         if (peer != my_rank) {
             pld_notify(core, signal, peer, PLD_AT(my_rank, 0), 1, PLD_ATOMIC_ADD);
         }
     }
 #line 38
     for (int64_t src = 0; src < nranks; ++src) {
+        pld_poll(core);
+#line 39
         if (src != my_rank) {
             pld_wait(core, signal, PLD_AT(src, 0), 1, PLD_GE);
         }
@@ -43,6 +47,8 @@ static void reduce_step(pld_core *core, const pld_tensor *inp, const pld_tensor 
 #line 46
     pld_load(core, acc, data, PLD_AT(0, 0), PLD_EXTENTS(1, 256));
     for (int64_t peer = 0; peer < nranks; ++peer) {
+        pld_poll(core);
+#line 48
         if (peer != my_rank) {
             pld_remote_load(core, peer_tile, data, peer, PLD_AT(0, 0), PLD_EXTENTS(1, 256));
 #line 52
@@ -83,7 +89,7 @@ static void orchestrator(pld_host *host, const pld_tensor *inputs, const pld_ten
     }
 }
 
-#line 87 "program.c"
+#line 93 "program.c"
 /* For the runtime: entries, which unpack arguments, and tables. */
 
 static void reduce_step_entry(pld_core *core, const pld_arg *args)

@@ -287,3 +287,31 @@ def test_long_kernels_compile_in_seconds(cache, monkeypatch, line):
     from_text(LONG.format(body=body))["host"].compile()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
+
+
+STEPS = """\
+@pl.jit.incore
+def kernel(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], step: pl.Scalar[pl.INT64]):
+    t = pl.load(x, [0], [8])
+    for i in pl.range(0, 9223372036854775807, 4611686018427387904):
+        t = pl.add(t, 1.0)
+    for i in pl.range(0, 9223372036854775807, step):
+        t = pl.add(t, 1.0)
+    pl.store(t, [0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], step: pl.Scalar[pl.INT64]):
+    kernel(x, y, step)
+
+@pl.jit.host
+def host(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]], step: pl.Scalar[pl.INT64]):
+    wrapper(x, y, step, device=0)
+"""
+
+
+def test_huge_steps_end(cache):
+    """The loop variable wrapped, and the loop never ended."""
+    x = np.zeros(8, np.float32)
+    y = np.zeros(8, np.float32)
+    from_text(STEPS)["host"](x, y, 2**62, config=config(1))
+    np.testing.assert_array_equal(y, 4)

@@ -136,3 +136,23 @@ after_it()
         transport,
     )
     assert words == ["1", "True"]
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_ctrl_c_ends_a_computing_kernel_without_killing_it(transport):
+    words = run(
+        """
+def children():
+    return open(f"/proc/self/task/{os.getpid()}/children").read().split()
+before = children()
+send(signal.SIGINT)
+try:
+    host(x, y, FOREVER, FOREVER, config=cfg)
+except KeyboardInterrupt:
+    print(time.monotonic() - sent < 1)
+after_it()
+print(children() == before)
+""",
+        transport,
+    )
+    assert words == ["True", "True"]

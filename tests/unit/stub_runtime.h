@@ -59,6 +59,11 @@ void pld_line(pld_core *core, int32_t line)
     note_line(line);
 }
 
+void pld_poll(pld_core *core)
+{
+    (void)core;
+}
+
 void pld_host_line(pld_host *host, int32_t line)
 {
     (void)host;

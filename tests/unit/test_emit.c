@@ -385,6 +385,108 @@ static void loops_run_as_python_would(void **state)
                  4, expected);
 }
 
+/* The turns of loops whose variable comes near the ends of int64_t; n is 4. */
+static void steps_do_not_overflow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *range;
+        int turns;
+    } cases[] = {
+        {"0, 9223372036854775807, 4611686018427387904", 2},
+        {"0, -9223372036854775807, -4611686018427387904", 2},
+        {"0, big, 4611686018427387904", 2},
+        {"big, 9223372036854775807, 2", 2},
+        {"big, 9223372036854775807, 3", 1},
+        {"big, big + 1, n", 1},
+        {"big, 9223372036854775807, n", 1},
+        {"-big, -9223372036854775807, n - 8", 1},
+        {"-big, -big - 3, -2", 2},
+        {"-9223372036854775807, 9223372036854775807, big", 3},
+        {"5, 5, n", 0},
+        {"5, 6, n - 8", 0},
+        {"n, n + n, 2", 2},
+        {"n, n + n, 3", 2},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        arena *a = arena_create();
+        assert_non_null(a);
+        arena_set_recovery(a, &memory_exhausted);
+        float expected[32] = {0};
+        for (int i = 0; i < cases[c].turns * 8; i++)
+            expected[i] = (float)i;
+        kernel_gives(
+            arena_printf(a,
+                         KERNEL("    big = pl.cast(n, pl.INT64) + 9223372036854775800\n"
+                                "    turns = n - n\n"
+                                "    for i in pl.range(%s):\n"
+                                "        turns = turns + 1\n"
+                                "    for i in pl.range(turns):\n"
+                                "        pl.store(pl.load(x, [i, 0], [1, N]), [i, 0], y)\n"),
+                         cases[c].range),
+            4, expected);
+        arena_destroy(a);
+    }
+}
+
+/* A kernel that computes for long can be cancelled: each turn of each loop passes a device call. */
+static void loops_poll_where_no_call_checks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        int polls;
+    } cases[] = {
+        {"    t = pl.load(x, [0, 0], [1, N])\n"
+         "    for i in pl.range(n):\n"
+         "        t = pl.add(t, 1.0)\n"
+         "    pl.store(t, [0, 0], y)\n",
+         1},
+        {"    for i in pl.range(n):\n"
+         "        t = pl.load(x, [i, 0], [1, N])\n"
+         "        pl.store(t, [i, 0], y)\n",
+         0},
+        {"    t = pl.load(x, [0, 0], [1, N])\n"
+         "    for i in pl.range(n):\n" /* the inner loop may have no turns */
+         "        for j in pl.range(i):\n"
+         "            pl.store(t, [j, 0], y)\n",
+         1},
+        {"    t = pl.load(x, [0, 0], [1, N])\n"
+         "    for i in pl.range(n):\n"
+         "        if i == 3:\n"
+         "            pl.store(t, [i, 0], y)\n",
+         1},
+        {"    t = pl.load(x, [0, 0], [1, N])\n"
+         "    for i in pl.range(n):\n"
+         "        if i == 3:\n"
+         "            pl.store(t, [i, 0], y)\n"
+         "        else:\n"
+         "            pl.store(t, [0, 0], y)\n",
+         0},
+        {"    k = n\n"
+         "    for i in pl.range(n):\n"
+         "        k = k * 3\n"
+         "    if k == 0:\n"
+         "        pl.store(pl.load(x, [0, 0], [1, N]), [0, 0], y)\n",
+         1},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        arena *a = arena_create();
+        assert_non_null(a);
+        arena_set_recovery(a, &memory_exhausted);
+        lowered l = lower(arena_printf(a, KERNEL("%s"), cases[c].body), "h");
+        const char *c_text = emitted(&l, "a2a3");
+        compiles_without_warnings(&l, c_text, false);
+        int polls = 0;
+        for (const char *p = c_text; (p = strstr(p, "pld_poll(core);")) != NULL; p++)
+            polls++;
+        if (polls != cases[c].polls)
+            fail_msg("%d polls, not %d:\n%s", polls, cases[c].polls, c_text);
+        lowered_free(&l);
+        arena_destroy(a);
+    }
+}
+
 static void early_returns_end_the_kernel(void **state)
 {
     (void)state;
@@ -697,6 +799,8 @@ int main(void)
         cmocka_unit_test(copies_of_tiles_are_values),
         cmocka_unit_test(scalars_are_declared_where_they_live),
         cmocka_unit_test(loops_run_as_python_would),
+        cmocka_unit_test(steps_do_not_overflow),
+        cmocka_unit_test(loops_poll_where_no_call_checks),
         cmocka_unit_test(early_returns_end_the_kernel),
         cmocka_unit_test(unread_names_bring_no_warnings),
         cmocka_unit_test(hosts_alias_and_rebind_handles),
