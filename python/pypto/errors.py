@@ -138,5 +138,9 @@ def make(kind: str, text: str, rows: list[tuple[_Any, ...]]) -> BaseException:
     diagnostics = tuple(Diagnostic(*row) for row in rows)
     if kind == "KeyboardInterrupt":
         return KeyboardInterrupt(diagnostics[0].message if diagnostics else text)
+    if diagnostics:
+        # Python names the class in front of the text, so the first line need not.
+        code = f"[{diagnostics[0].code}]: "
+        text = text.replace(f": {kind} {code}", f": {code}", 1)
     classes = globals()
     return classes.get(kind, InternalError)(text, diagnostics)

@@ -75,7 +75,7 @@ def assert_points_at(error, text, code):
     assert error.source_lines == [source]
     shown = str(error)
     assert shown.startswith(
-        f"{span['file']}:{line}:{column + 1}: {type(error).__name__} [{error.code}]: "
+        f"{span['file']}:{line}:{column + 1}: [{error.code}]: {error.message}\n"
     )
     underline = "    " + " " * column + "^" + "~" * (len(code) - 1)
     assert f"\n    {source}\n{underline}\n" in shown + "\n"

@@ -93,7 +93,7 @@ def test_a_file_name_that_is_no_utf8(tmp_path):
         file.write(SMALL.replace("[4])", "[size])") + "\n")
     code = "import runpy, sys; runpy.run_path(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, timeout=120)
-    assert b"\\udcff \\udce9.py:4:31: UndefinedVariableError" in done.stderr, done.stderr
+    assert b"\\udcff \\udce9.py:4:31: [PYPTO-S106]: Undefined" in done.stderr, done.stderr
     assert b"[size]), [0], y)" in done.stderr
 
 
