@@ -378,7 +378,8 @@ static void loops_run_as_python_would(void **state)
                         "    for i in pl.range(3, 0, d):\n"
                         "        pl.store(pl.load(x, [i, 0], [1, N]), [i, 0], y)\n"),
                  4, expected);
-    kernel_gives(KERNEL("    for i in pl.range(n):\n"
+    kernel_gives(KERNEL("    last = pl.cast(n, pl.INDEX)\n"
+                        "    for i in pl.range(n):\n"
                         "        last = i\n"
                         "    for i in pl.range(1, last + 1):\n"
                         "        pl.store(pl.load(x, [i, 0], [1, N]), [i, 0], y)\n"),
