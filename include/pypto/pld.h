@@ -23,6 +23,7 @@
 #ifndef PYPTO_PLD_H
 #define PYPTO_PLD_H
 
+#include <pypto/pld_math.h>
 #include <pypto/types.h>
 
 #ifdef __cplusplus
@@ -142,21 +143,6 @@ PYPTO_API void pld_submit(pld_core *core, const struct pld_function *kernel, con
 /* Ends the task with an error of the user's program. `message` is printf-like. */
 PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...) PYPTO_PRINTF(2, 3);
 
-/* Element conversions that C has no type for. FP16 and BF16 live in uint16_t; conversion to them
- * rounds to nearest even and keeps NaN a NaN. */
-PYPTO_API float pld_fp16_to_float(uint16_t bits);
-PYPTO_API uint16_t pld_float_to_fp16(float value);
-static inline float pld_bf16_to_float(uint16_t bits)
-{
-    union {
-        uint32_t bits;
-        float value;
-    } word;
-    word.bits = (uint32_t)bits << 16;
-    return word.value;
-}
-PYPTO_API uint16_t pld_float_to_bf16(float value);
-
 /* Integer division and remainder that round towards minus infinity, as Python's do. Division by 0
  * gives 0 and does not trap; INT64_MIN / -1 wraps. */
 static inline int64_t pld_floordiv(int64_t a, int64_t b)
@@ -176,7 +162,7 @@ static inline int64_t pld_floormod(int64_t a, int64_t b)
     return (remainder != 0 && (remainder < 0) != (b < 0)) ? remainder + b : remainder;
 }
 
-/* Smaller and larger; a float NaN wins. */
+/* Smaller and larger. */
 static inline int64_t pld_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -184,14 +170,6 @@ static inline int64_t pld_min(int64_t a, int64_t b)
 static inline int64_t pld_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-static inline float pld_minf(float a, float b)
-{
-    return a < b || a != a ? a : b;
-}
-static inline float pld_maxf(float a, float b)
-{
-    return a > b || a != a ? a : b;
 }
 
 /* Shifts of any count: what is shifted out is gone, and >> repeats the sign. */

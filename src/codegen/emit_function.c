@@ -254,8 +254,7 @@ static const char *assigned_text(emitter *e, const ir_stmt *s)
 
 /* ---- simple statements ---- */
 
-/* `name = value;` or `value;`, as one line with its place. */
-static void emit_value(emitter *e, const ir_stmt *s, const char *value)
+void emit_value(emitter *e, const ir_stmt *s, const char *value)
 {
     emit_place(e, &s->span);
     if (s->target == NULL)
@@ -266,8 +265,7 @@ static void emit_value(emitter *e, const ir_stmt *s, const char *value)
         emit_line(e, "%s = %s;", assigned_text(e, s), value);
 }
 
-/* A handle as the value of an assignment to `target`. */
-static const char *alias_text(emitter *e, const ir_var *target, const ir_var *source)
+const char *alias_text(emitter *e, const ir_var *target, const ir_var *source)
 {
     bool from_value = e->vars[source->id].storage == STORAGE_VALUE;
     if (e->vars[target->id].storage == STORAGE_VALUE)
@@ -289,51 +287,6 @@ static void emit_assign(emitter *e, const ir_stmt *s)
         emit_place(e, &s->span);
         emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);
     }
-}
-
-static bool fits(const emitter *e, size_t length, size_t columns)
-{
-    return (size_t)e->depth * EMIT_INDENT + length <= columns;
-}
-
-static void emit_elementwise(emitter *e, const ir_stmt *s)
-{
-    const char *i = e->index;
-    const char *head = arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i,
-                                    (long long)ir_static_elems(&s->target->type), i);
-    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
-                                    op_element_text(e, s->op_def, s->operands, s->target));
-    emit_place(e, &s->span);
-    if (fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
-        emit_line(e, "%s %s", head, body);
-        return;
-    }
-    emit_line(e, "%s", head);
-    e->depth++;
-    emit_place(e, &s->span);
-    emit_line(e, "%s", body);
-    e->depth--;
-}
-
-static void emit_do(emitter *e, const ir_stmt *s)
-{
-    if (op_is_elementwise(s->op_def)) {
-        emit_elementwise(e, s);
-        return;
-    }
-    const char *value = op_text(e, s->op_def, s->operands, s->target);
-    bool through_operand = s->op_def->result_param >= 0;
-    if (s->target != NULL && s->target->type.kind != IR_TILE && !through_operand) {
-        emit_value(e, s, value);
-        return;
-    }
-    emit_place(e, &s->span);
-    emit_line(e, "%s;", value);
-    if (s->target == NULL || !through_operand)
-        return;
-    const ir_var *source = s->operands[s->op_def->result_param].var;
-    if (source != s->target && e->vars[s->target->id].storage != STORAGE_NONE)
-        emit_value(e, s, alias_text(e, s->target, source));
 }
 
 /* ---- calls ---- */
@@ -380,7 +333,7 @@ static void emit_call(emitter *e, const ir_stmt *s)
                            ? "NULL"
                            : arena_printf(e->a, "PLD_ARGS(%s)", join(e, args, s->operand_count));
     const char *line = arena_printf(e->a, "%s%s, %d);", head, list, s->operand_count);
-    if (fits(e, strlen(line), EMIT_CALL_COLUMNS) || s->operand_count == 0) {
+    if (emit_fits(e, strlen(line), EMIT_CALL_COLUMNS) || s->operand_count == 0) {
         emit_place(e, &s->span);
         emit_line(e, "%s", line);
         return;
@@ -519,7 +472,7 @@ static void emit_stmt(emitter *e, const ir_stmt *s)
     emit_declarations_before(e, s);
     switch (s->kind) {
     case IR_ASSIGN: emit_assign(e, s); break;
-    case IR_DO: emit_do(e, s); break;
+    case IR_DO: emit_operation(e, s); break;
     case IR_CALL: emit_call(e, s); break;
     case IR_FOR: emit_for(e, s); break;
     case IR_IF: emit_if(e, s); break;

@@ -3,7 +3,8 @@
  *   emit.c           a program: head comment, functions, glue, table
  *   emit_function.c  one function's signature and statements
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
- *   emit_expr.c      scalar expressions and operands
+ *   emit_expr.c      scalar expressions
+ *   emit_ops.c       operations: operands, templates, loops over elements
  *   emit_table.c     entries, parameter tables, pld_function and pld_program
  *   emit_lines.c     indentation, #line, wrapped lists */
 #ifndef CODEGEN_EMIT_INTERNAL_H
@@ -70,6 +71,8 @@ void emit_list(emitter *e, const char *head, const char *const *items, int64_t c
 /* Text that is safe inside a comment. */
 const char *emit_comment_text(emitter *e, const char *string);
 const char *emit_base_name(const char *path);
+/* Whether a line of that length, indented, fits into that many columns. */
+bool emit_fits(const emitter *e, size_t length, size_t columns);
 /* `wish`, or with a number behind it, so that it is free in the function at hand. */
 const char *emit_free_name(emitter *e, const char *wish);
 
@@ -120,14 +123,14 @@ const char *c_element_type(pypto_dtype dtype);
 /* "PYPTO_FP32" */
 const char *c_dtype_name(pypto_dtype dtype);
 
+/* ---- emit_ops.c ---- */
+
 /* A handle or tile as operand: "x" or "&x". */
 const char *handle_text(emitter *e, const ir_var *var);
 /* An operation's C text with its operands filled in. `target` may be NULL. */
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
-/* The same for one element of an elementwise operation: converted to the element type of `target`.
- */
-const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
-                            const ir_var *target);
+/* A DO statement. */
+void emit_operation(emitter *e, const ir_stmt *s);
 
 /* ---- emit_vars.c ---- */
 
@@ -138,6 +141,10 @@ bool is_dropped(const emitter *e, const ir_stmt *s);
 
 /* ---- emit_function.c ---- */
 
+/* `name = value;` or `value;`, as one line with its place. */
+void emit_value(emitter *e, const ir_stmt *s, const char *value);
+/* A handle as the value of an assignment to `target`. */
+const char *alias_text(emitter *e, const ir_var *target, const ir_var *source);
 /* The C function with the user's name and natural parameters. */
 void emit_function(emitter *e, const ir_function *f);
 /* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */

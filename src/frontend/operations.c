@@ -232,6 +232,9 @@ static ir_operand default_operand(arena *a, const op_param *param)
         const enum_member *member = enum_find(param->enum_name, dot + 1);
         operand.kind = IR_OPERAND_ENUM;
         operand.number = member == NULL ? -1 : member->value;
+    } else if (param->kind == OPERAND_BOOL) {
+        operand.kind = IR_OPERAND_EXPR;
+        operand.expr = ir_bool(a, strcmp(param->default_text, "True") == 0);
     } else if (strspn(param->default_text, "-0123456789") == strlen(param->default_text)) {
         operand.kind = IR_OPERAND_EXPR;
         int64_t number = 0;

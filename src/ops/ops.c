@@ -103,6 +103,7 @@ static const struct kind_word {
     {"extents", OPERAND_EXTENTS},
     {"shape", OPERAND_SHAPE},
     {"dtype", OPERAND_DTYPE},
+    {"bool", OPERAND_BOOL},
     {"int|shape", OPERAND_INT_OR_SHAPE},
     {"tile|scalar", OPERAND_TILE_OR_SCALAR},
 };

@@ -10,7 +10,8 @@
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
  *                tile | memory (tensor or window) | window | tensor | buffer | comm | tile|scalar
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
- *                extents (constants) | shape (integer scalars) | int|shape | dtype | enum:NotifyOp ...
+ *                extents (constants) | shape (integer scalars) | int|shape | dtype | bool
+ *                (True or False) | enum:NotifyOp ...
  *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand
  *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
  *   effects    which operands' storage it reads and writes: "r:source w:target s:signal"
@@ -23,7 +24,7 @@
  *              {out}; any other result is the value of the text as a C expression. Empty: the front end
  *              turns the operation into a loop or a scalar expression, so it never reaches the IR.
  *              "elementwise: <expression>" is the family that becomes one loop over the result, where
- *              {x} is x's element (or the scalar)
+ *              {x} is x's element (or the scalar) and {type} its type: pld_max_{type} of pld_math.h
  *   doc        what help() shows: first line, blank line, the rest
  *
  * Adding an elementwise operation is one row. The table is data; nothing in it points upward. */
@@ -56,6 +57,7 @@ typedef enum op_operand {
     OPERAND_EXTENTS,
     OPERAND_SHAPE,
     OPERAND_DTYPE,
+    OPERAND_BOOL, /* a constant: True or False */
     OPERAND_ENUM
 } op_operand;
 

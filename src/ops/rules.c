@@ -196,6 +196,9 @@ static bool check_operand(op_call *call, int32_t index)
         return operand->kind == IR_OPERAND_DTYPE ||
                wrong_kind(call, index, "a dtype (pl.FP32, ...)");
     case OPERAND_ENUM: return check_enum(call, index);
+    case OPERAND_BOOL:
+        return (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL) ||
+               wrong_kind(call, index, "True or False");
     default: return check_handle(call, index);
     }
 }
@@ -319,11 +322,34 @@ bool rule_elementwise(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, NULL, "does not accept bool tiles");
     for (int32_t i = 0; i < call->op->param_count; i++) {
         ir_operand *operand = &call->operands[i];
+        op_operand kind = call->op->params[i].kind;
         if (operand->kind == IR_OPERAND_VAR && !match_tile(call, operand, first))
             return false;
-        if (operand->kind == IR_OPERAND_EXPR && !match_scalar(call, operand, first->dtype))
+        if (operand->kind == IR_OPERAND_EXPR && kind != OPERAND_BOOL &&
+            !match_scalar(call, operand, first->dtype))
             return false;
     }
     *result = *first;
     return true;
+}
+
+static bool check_class(op_call *call, bool fits, const char *wanted, const char *hint)
+{
+    const ir_operand *first = rule_operand(call, OPERAND_TILE);
+    return fits || rule_fail(call, DIAG_DTYPE_MISMATCH, first, hint, "needs %s elements, not %s",
+                             wanted, pypto_dtype_name(first->var->type.dtype));
+}
+
+bool rule_elementwise_float(op_call *call, ir_type *result)
+{
+    return check_class(call, ir_is_float(rule_operand(call, OPERAND_TILE)->var->type.dtype),
+                       "floating-point", "convert the tile: pl.cast(x, pl.FP32)") &&
+           rule_elementwise(call, result);
+}
+
+bool rule_elementwise_int(op_call *call, ir_type *result)
+{
+    return check_class(call, ir_is_integer(rule_operand(call, OPERAND_TILE)->var->type.dtype),
+                       "integer", NULL) &&
+           rule_elementwise(call, result);
 }

@@ -17,6 +17,8 @@ bool rule_world_size(op_call *call, ir_type *result);
 bool rule_comm(op_call *call, ir_type *result);
 bool rule_rank(op_call *call, ir_type *result);
 bool rule_elementwise(op_call *call, ir_type *result);
+bool rule_elementwise_float(op_call *call, ir_type *result);
+bool rule_elementwise_int(op_call *call, ir_type *result);
 
 /* rules_memory.c */
 bool rule_load(op_call *call, ir_type *result);
