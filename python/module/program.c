@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "codegen/compile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct program_object {
@@ -183,6 +184,112 @@ done:
     Py_XDECREF(identity);
     Py_XDECREF(name);
     PyMem_Free(described_args);
+    return result;
+}
+
+/* ---- only looking ---- */
+
+/* Runs the check with a way back for exhausted memory. */
+static pypto_status check_guarded(arena *a, embedding *e, const int32_t *numbers, int32_t count)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0)
+        return diag_no_memory();
+    arena_set_recovery(a, &recovery);
+    frontend_embedder embedder = embedding_interface(e);
+    return frontend_check(a, &embedder, numbers, count);
+}
+
+/* Drops what is reported when a program is compiled, not when its text is read. */
+static void keep_parser_errors(pypto_status *status)
+{
+    pypto_status kept = STATUS_OK;
+    pypto_diagnostic *next;
+    for (pypto_diagnostic *d = status->diagnostics; d != NULL; d = next) {
+        next = d->next;
+        d->next = NULL;
+        pypto_status one = {d->kind, d};
+        if (d->kind == PYPTO_ERROR_VALUE)
+            pypto_status_clear(&one);
+        else
+            diag_append(&kept, &one);
+    }
+    *status = kept;
+}
+
+/* check(functions) */
+PyObject *program_check(PyObject *module, PyObject *args)
+{
+    PyObject *functions;
+    if (!PyArg_ParseTuple(args, "O!:check", &PyTuple_Type, &functions))
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(functions);
+    if (count == 0)
+        Py_RETURN_NONE;
+    embedding e;
+    arena *a = arena_create();
+    int32_t *numbers = PyMem_Calloc((size_t)count, sizeof *numbers);
+    bool begun = a != NULL && numbers != NULL &&
+                 embedding_begin(&e, core_state_of(module), PyTuple_GetItem(functions, 0));
+    bool good = begun;
+    pypto_status status = STATUS_OK;
+    if (begun) {
+        for (Py_ssize_t i = 0; i < count; i++)
+            numbers[i] = embedding_number(&e, PyTuple_GetItem(functions, i));
+        status = check_guarded(a, &e, numbers, (int32_t)count);
+        good = embedding_end(&e);
+    } else if (!PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    keep_parser_errors(&status);
+    if (good && !status_ok(status)) {
+        errors_raise(&status);
+        good = false;
+    }
+    pypto_status_clear(&status);
+    PyMem_Free(numbers);
+    arena_destroy(a);
+    if (!good)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* lower(function, names, arguments, platform) */
+PyObject *program_lower(PyObject *module, PyObject *args)
+{
+    PyObject *function, *names, *values, *result = NULL;
+    const char *platform;
+    frontend_arg *given = NULL;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(args, "OO!Os:lower", &function, &PyTuple_Type, &names, &values,
+                          &platform))
+        return NULL;
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return NULL;
+    }
+    if (values != Py_None) {
+        given = arguments_describe(values, names, &count);
+        if (given == NULL)
+            return NULL;
+    }
+    embedding e;
+    if (embedding_begin(&e, core_state_of(module), function)) {
+        frontend_embedder embedder = embedding_interface(&e);
+        compile_request request = {
+            .embedder = &embedder, .args = given, .arg_count = count, .platform = platform};
+        char *words = NULL;
+        pypto_status status = compile_lower(&request, &words);
+        if (embedding_end(&e)) {
+            if (status_ok(status))
+                result = PyUnicode_FromString(words);
+            else
+                errors_raise(&status);
+        }
+        pypto_status_clear(&status);
+        free(words);
+    }
+    PyMem_Free(given);
     return result;
 }
 

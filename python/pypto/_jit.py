@@ -38,21 +38,29 @@ class _Unusable:
         self.type_name = type(value).__name__
 
 
-def _snapshot(frame: Any) -> dict[str, Any] | None:
+def _is_kept(value: Any) -> bool:
+    """Whether DSL code can use a value, or one of its members."""
+    if isinstance(value, _SIMPLE):
+        return True
+    kind = type(value)
+    return (
+        hasattr(kind, "__pypto_kind__")
+        or hasattr(kind, "__dataclass_fields__")
+        or kind.__name__ == "SimpleNamespace"
+        or kind.__module__ == "numpy"
+        and not hasattr(kind, "__setitem__")
+    )
+
+
+def _snapshot(frame: Any, names: Any = None) -> dict[str, Any] | None:
     """The local names of the frame that defines a function; None at module level. Annotations may
-    use them although the function's closure does not hold them."""
-    if frame.f_locals is frame.f_globals:
-        return None
+    use them although the function's closure does not hold them. `names` are others to take."""
+    if names is None:
+        names = frame.f_locals
+        if names is frame.f_globals:
+            return None
     return {
-        name: (
-            value
-            if isinstance(value, _SIMPLE)
-            or hasattr(type(value), "__pypto_kind__")
-            or type(value).__module__ == "numpy"
-            and not hasattr(type(value), "__setitem__")
-            else _Unusable(value)
-        )
-        for name, value in frame.f_locals.items()
+        name: value if _is_kept(value) else _Unusable(value) for name, value in list(names.items())
     }
 
 
@@ -112,7 +120,9 @@ class JITFunction:
         distributed = getattr(config, "distributed_config", None) or DistributedConfig()
         key = (program, platform, repr(distributed))
         if key not in self._compiled:
-            self._compiled[key] = DistributedCompiledProgram(program, platform, distributed)
+            self._compiled[key] = DistributedCompiledProgram(
+                program, platform, distributed, source=self
+            )
         return self._compiled[key]
 
     @property

@@ -25,7 +25,7 @@ typedef struct diag_info {
     const char *title;
 } diag_info;
 
-const diag_info *diag_lookup(diag_code code);
+const diag_info *diag_lookup(diag_code code) EXPORTED(diag_lookup);
 
 extern const pypto_span SPAN_NONE;
 
@@ -50,14 +50,14 @@ pypto_status diag_status(diag_code code, const char *hint, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /* The status for exhausted memory; owns nothing. */
-pypto_status diag_no_memory(void);
+pypto_status diag_no_memory(void) EXPORTED(diag_no_memory);
 
 /* A failed system call: "cannot <doing>: <strerror(error)>". */
 pypto_status diag_system(int error, const char *hint, const char *doing, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Moves all diagnostics of `from` behind those of `to`; `from` becomes a success. */
-void diag_append(pypto_status *to, pypto_status *from);
+void diag_append(pypto_status *to, pypto_status *from) EXPORTED(diag_append);
 
 static inline bool status_ok(pypto_status status)
 {

@@ -31,6 +31,9 @@ static dsl_value eval_name(lowering *fl, const syntax_expr *e)
 /* Attributes exist on pypto's own objects only; those of element types are called, see eval_call. */
 static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
 {
+    dsl_value outer;
+    if (outer_member(fl, e, &outer))
+        return outer;
     dsl_value base = eval(fl, e->a);
     if (base.kind == VALUE_POISON)
         return base;
@@ -99,7 +102,9 @@ static const char *builtin_hint(const char *name)
 static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
 {
     dsl_value callee;
-    if (e->a->kind == SYNTAX_ATTRIBUTE) {
+    if (outer_member(fl, e->a, &callee)) {
+        /* a method of the program, or a function of a module of the script */
+    } else if (e->a->kind == SYNTAX_ATTRIBUTE) {
         dsl_value base = eval(fl, e->a->a);
         if (base.kind == VALUE_POISON)
             return base;
@@ -119,7 +124,8 @@ static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
         return eval_path_call(fl, callee.text, e, target);
     if (callee.kind == VALUE_FUNCTION)
         return lower_call(fl, (int32_t)callee.integer, e);
-    const char *name = e->a->kind == SYNTAX_NAME ? e->a->text : "";
+    bool named = e->a->kind == SYNTAX_NAME || e->a->kind == SYNTAX_ATTRIBUTE;
+    const char *name = named ? e->a->text : "";
     return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span, builtin_hint(name),
                   "Unsupported function call: '%s' is %s", name, describe(fl->a, &callee));
 }

@@ -28,6 +28,7 @@ typedef enum name_kind {
     NAME_DYNAMIC,  /* text: symbol of a pl.dynamic */
     NAME_FUNCTION, /* function, plane: a DSL function */
     NAME_LIST,     /* items[count]: list or tuple */
+    NAME_DIM,      /* text: operator, items[2]: arithmetic on dynamic dimensions, NR * 2 */
     NAME_OTHER     /* text: the Python type's name */
 } name_kind;
 
@@ -51,7 +52,8 @@ typedef struct frontend_source {
 typedef struct frontend_embedder {
     void *context;
     /* The meaning of `name` in function number `function`: closure, then globals, then builtins.
-     * Strings and items on `a`. */
+     * `name` may be dotted: "consts.SIZE" is a member of a Python object, and in a method "self.step"
+     * is another method of the program. Strings and items on `a`. */
     name_value (*resolve)(void *context, arena *a, int32_t function, const char *name);
     /* The function's source, or NULL after adding a diagnostic. Strings on `a`. */
     const frontend_source *(*source)(void *context, arena *a, int32_t function,
@@ -99,4 +101,11 @@ const char *name_value_text(arena *a, const name_value *value) EXPORTED(name_val
 PYPTO_NODISCARD pypto_status frontend_lower(arena *a, const frontend_embedder *embedder,
                                             int32_t entry, const frontend_arg *args,
                                             int32_t arg_count, frontend_result *result);
+
+/* Lowers functions for what their annotations say, only to find their errors: how a program in class
+ * form is checked when its class statement runs. Kernels that the functions call are covered by their
+ * callers. */
+PYPTO_NODISCARD pypto_status frontend_check(arena *a, const frontend_embedder *embedder,
+                                            const int32_t *functions, int32_t count)
+    EXPORTED(frontend_check);
 #endif

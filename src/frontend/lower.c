@@ -223,6 +223,22 @@ static void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, i
     order_functions(fe);
 }
 
+pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const int32_t *functions,
+                            int32_t count)
+{
+    frontend_result result = {0};
+    frontend *fe = arena_new(a, frontend);
+    fe->a = a;
+    fe->embedder = embedder;
+    fe->result = &result;
+    fe->answers = map_make(a);
+    fe->sources = map_make(a);
+    fe->program = ir_program_create(a, "check");
+    for (int32_t i = 0; i < count; i++)
+        (void)specialise(fe, functions[i], NULL, 0);
+    return fe->errors;
+}
+
 pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t entry,
                             const frontend_arg *args, int32_t arg_count, frontend_result *result)
 {

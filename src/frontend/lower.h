@@ -167,7 +167,12 @@ const frontend_source *source_of(frontend *fe, int32_t function);
 
 /* What is known of an argument when a function is specialised. */
 typedef struct given_param {
-    enum { GIVEN_UNKNOWN, GIVEN_TYPE, GIVEN_CONSTANT } kind;
+    enum {
+        GIVEN_UNKNOWN, /* an argument whose error has been reported */
+        GIVEN_OPEN,    /* the annotation alone decides */
+        GIVEN_TYPE,
+        GIVEN_CONSTANT
+    } kind;
     ir_type type;          /* TYPE: dims are constants or the caller's expressions */
     const ir_expr *number; /* CONSTANT: a scalar of the entry, baked in */
 } given_param;
@@ -185,6 +190,12 @@ static inline dsl_value poison(void)
 const name_value *resolve_name(frontend *fe, int32_t function, const char *name);
 /* The value of a name that is none of the function's own; reports undefined ones. */
 dsl_value outer_name(lowering *fl, const char *name, pypto_span span);
+/* What `a.b.c` means when its first name is none of the function's own: a dotted name of pypto, a
+ * member of a module or object of the script, or another method (`self.b`). NULL when it is something
+ * else; NAME_UNDEFINED when there is no such member. */
+const name_value *outer_meaning(lowering *fl, const syntax_expr *e);
+/* The value of an attribute whose object is a Python object outside the function. False: it is not. */
+bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v);
 /* What a dotted name of pypto stands for. */
 dsl_value path_value(arena *a, const char *path, pypto_span span);
 /* For messages: "a Tile", "the dtype fp32", "pl.load". */

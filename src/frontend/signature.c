@@ -42,11 +42,17 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
 static bool bare_type(lowering *fl, const syntax_param *param, const given_param *given,
                       ir_type *type)
 {
-    if (given == NULL) {
-        report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span,
-               "write pl.Tensor[[1, 256], pl.FP32], or compile with sample arguments",
-               "parameter '%s': bare 'pl.Tensor' needs an argument to take its shape from",
-               param->name);
+    if (given == NULL || given->kind == GIVEN_OPEN || fl->syntax->class_form) {
+        if (fl->syntax->class_form)
+            report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span,
+                   "write pl.Tensor[[1, 256], pl.FP32]",
+                   "parameter '%s': Incomplete type annotation: it needs a shape and a dtype",
+                   param->name);
+        else
+            report(fl->fe, DIAG_ARGUMENT_TYPE, param->annotation->span,
+                   "write pl.Tensor[[1, 256], pl.FP32], or compile with sample arguments",
+                   "parameter '%s': bare 'pl.Tensor' needs an argument to take its shape from",
+                   param->name);
         return false;
     }
     bool memory = given->type.kind == IR_TENSOR || given->type.kind == IR_WINDOW;

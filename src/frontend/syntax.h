@@ -99,6 +99,8 @@ typedef struct syntax_function {
     pypto_span span; /* of the `def` line */
     VEC(syntax_param) params;
     const char *unsupported_params; /* "*args", "keyword-only parameters", ...; NULL: none */
+    bool class_form;                /* written with pl.function */
+    const char *program;            /* the class that it is a method of; NULL for none */
     syntax_expr *returns;
     syntax_block body; /* without the doc-string */
 } syntax_function;

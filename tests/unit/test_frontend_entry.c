@@ -68,7 +68,7 @@ static void test_bare_parameters(void **state)
                       "def h(x: pl.Tensor):\n"
                       "    pass\n",
                  "h", 8,
-                 (expected_error){"PYPTO-T202", 1, 9, "bare 'pl.Tensor'", "sample arguments"});
+                 (expected_error){"PYPTO-H402", 1, 9, "bare 'pl.Tensor'", "sample arguments"});
 }
 
 /* Numbers of a jit call are constants of the program; compiled without them they are read. */
@@ -256,7 +256,7 @@ static void test_annotations(void **state)
          {"PYPTO-T202", 1, 9, "'pl.load' is not a type", "pl.Tensor[[...], dtype]"}},
         {PARAM("pl.Foo[3]"), {"PYPTO-T202", 1, 9, "'pl.Foo[...]' is not a type", NULL}},
         {PARAM("N"), {"PYPTO-T202", 1, 9, "not a type of the DSL", NULL}},
-        {PARAM("Tensor[[4], pl.FP32]"), {"PYPTO-S106", 1, 9, "Undefined variable 'Tensor'", NULL}},
+        {PARAM("Matrix[[4], pl.FP32]"), {"PYPTO-S106", 1, 9, "Undefined variable 'Matrix'", NULL}},
         {PARAM("pl.Tensor[[NR // 2], pl.FP32]"),
          {"PYPTO-T211", 1, 20, "Cannot recover dynamic dimension 'NR'", "plain dimension"}},
     };
@@ -264,6 +264,7 @@ static void test_annotations(void **state)
         expect_error(rows[i].source, "c", 8, rows[i].error);
     /* Accepted spellings. */
     const char *const good[] = {PARAM("pl.Tensor((4, N), pl.FP32)"), PARAM("pl.INT32"),
+                                PARAM("Out[Tensor[[4], pl.FP32]]"),
                                 PARAM("pl.InOut[pl.Tensor[[4, N * 2 - 1], DT]]"),
                                 PARAM("pl.Tensor[[NR], pl.FP32, 'window_buffer=x']")};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
