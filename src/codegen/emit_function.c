@@ -436,6 +436,16 @@ static void emit_for(emitter *e, const ir_stmt *s)
     emit_line(e, "}");
 }
 
+static void emit_while(emitter *e, const ir_stmt *s)
+{
+    emit_place(e, &s->span);
+    emit_line(e, "while (%s) {", expr_c(e, s->value).text);
+    e->depth++;
+    emit_block(e, &s->body);
+    e->depth--;
+    emit_line(e, "}");
+}
+
 static const ir_stmt *else_if(const emitter *e, const ir_stmt *s)
 {
     bool chains = s->orelse.count == 1 && s->orelse.items[0]->kind == IR_IF &&
@@ -475,7 +485,16 @@ static void emit_stmt(emitter *e, const ir_stmt *s)
     case IR_DO: emit_operation(e, s); break;
     case IR_CALL: emit_call(e, s); break;
     case IR_FOR: emit_for(e, s); break;
+    case IR_WHILE: emit_while(e, s); break;
     case IR_IF: emit_if(e, s); break;
+    case IR_BREAK:
+        emit_place(e, &s->span);
+        emit_line(e, "break;");
+        break;
+    case IR_CONTINUE:
+        emit_place(e, &s->span);
+        emit_line(e, "continue;");
+        break;
     case IR_RETURN:
         emit_place(e, &s->span);
         emit_line(e, "return;");
@@ -488,8 +507,9 @@ static void emit_block(emitter *e, const ir_block *block)
     for (int64_t i = 0; i < block->count; i++) {
         if (block == &e->f->body && i + 1 == block->count && block->items[i]->kind == IR_RETURN)
             break; /* C returns at the end by itself */
+        ir_stmt_kind kind = block->items[i]->kind;
         emit_stmt(e, block->items[i]);
-        if (block->items[i]->kind == IR_RETURN)
+        if (kind == IR_RETURN || kind == IR_BREAK || kind == IR_CONTINUE)
             break; /* what follows is never reached */
     }
 }

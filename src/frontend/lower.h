@@ -12,7 +12,9 @@
  *   operations.c   operations of the table: argument binding and IR
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
- *   flow.c         if and for
+ *   flow.c         paths, what names are bound to where they meet; if
+ *   loops.c        for and while, break and continue, explicit carries
+ *   iterators.c    pl.range and its relatives
  *
  * Idea of errors: whatever fails reports once and evaluates to VALUE_POISON; whoever meets a poisoned
  * value stays silent and passes it on. So one mistake gives one message, and the rest of the program
@@ -72,8 +74,8 @@ typedef enum binding_state {
     BINDING_LOOP_END  /* was the variable of a loop that has ended: value, loop, block */
 } binding_state;
 
-/* A binding does not change once others may see it; assigning makes a new one, so that a snapshot of
- * the scope is a copy of its pointers. Only `read` is a mark. */
+/* A binding does not change once others may see it; assigning makes a new one. Only `read` is a
+ * mark. */
 typedef struct binding {
     binding_state state;
     dsl_value v;
@@ -88,14 +90,62 @@ typedef struct binding {
     ir_block *block;
 } binding;
 
+typedef VEC(ir_var *) var_list;
+
 typedef struct name_scope {
+    map index; /* name -> &positions[i] */
     const char **names;
     binding **bindings;
     int32_t
         *assignments; /* statements of the function that bind the name; a parameter counts as one */
+    /* Per name the variables that belong to it, one per type of scalar and tile. A loop with
+     * explicit carries has lists of its own for the names that live in it only. */
+    var_list *vars;
+    int64_t *slots; /* per name: scratch of whoever collects names, -1 between uses */
     int64_t count;
     int64_t capacity;
 } name_scope;
+
+/* What a name was bound to before; names.bindings is changed by scope_set() only, which records it. */
+typedef struct name_change {
+    int64_t name;
+    binding *b;
+} name_change;
+typedef VEC(name_change) name_changes;
+
+/* A way to reach a place where paths meet: what it binds, other than all did where they parted. */
+typedef struct flow_path {
+    ir_block *block; /* where it ends */
+    bool jumps;      /* by a break or continue, which is the block's last statement */
+    name_changes changes;
+} flow_path;
+typedef VEC(flow_path) flow_paths;
+
+/* The innermost loop that is being lowered. */
+typedef struct loop_frame {
+    struct loop_frame *outer;
+    int64_t mark; /* of the trail, where the body began */
+    flow_paths breaks;
+    flow_paths continues;
+    const char
+        *no_jumps; /* "parallel loops": break and continue are refused; NULL: they may stand */
+} loop_frame;
+
+/* The loop with explicit carries whose body, not a block inside it, is being lowered. */
+typedef struct carry_frame {
+    const int64_t *names; /* that hold the carried values */
+    int32_t count;
+    const syntax_stmt *yield; /* the statement that was found, or NULL */
+} carry_frame;
+
+/* Names that a loop was found to carry as handles, so that lowering it again (inside another loop that is
+ * lowered again) does not have to find out. */
+typedef VEC(int64_t) name_set;
+typedef struct loop_memory {
+    const syntax_stmt *loop;
+    name_set carried;
+    int32_t attempts;
+} loop_memory;
 
 /* ---- one compile ---- */
 
@@ -146,7 +196,13 @@ struct lowering {
     ir_block *block; /* where statements go */
     int32_t depth;   /* 0 in the function's own block */
     int32_t loops;   /* enclosing loops */
-    bool terminated; /* the current path has returned */
+    loop_frame *loop;
+    carry_frame *carries; /* of the loop whose body is at hand */
+    bool in_branch;       /* a branch of an if is nearer than any loop */
+    name_changes trail;
+    VEC(loop_memory *) loop_memories;
+    VEC(ir_var *) cells; /* handles that statements set at run time */
+    bool terminated;     /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
     bool result_poisoned;
@@ -207,8 +263,7 @@ void scope_declare(lowering *fl, const char *name, bool assigned);
 /* Declares every name that the block binds. */
 void scope_collect(lowering *fl, const syntax_block *block);
 int64_t scope_find(const lowering *fl, const char *name); /* -1: none of the function's names */
-/* The indices of the names that a block binds, each once. */
-typedef VEC(int64_t) name_set;
+/* The indices of the names that a block binds, each once, in order. */
 void names_bound(const lowering *fl, const syntax_block *block, name_set *set);
 void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 void scope_poison(lowering *fl, int64_t name);
@@ -225,8 +280,14 @@ dsl_value var_value(arena *a, ir_var *var, pypto_span span);
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
 /* Gives a value that will be read later a place of its own where it could change until then. */
 dsl_value settle(lowering *fl, dsl_value v);
-binding **scope_snapshot(const lowering *fl);
-void scope_restore(lowering *fl, binding *const *saved);
+void scope_set(lowering *fl, int64_t name, binding *b);
+/* Takes back what was bound since fl->trail.count was `mark`. */
+void scope_undo(lowering *fl, int64_t mark);
+/* Whether the variable belongs to the name, so that it may be assigned. */
+bool scope_owns(const lowering *fl, int64_t name, const ir_var *var);
+/* The variable of a loop that has ended is needed after it: it becomes a BOUND binding. */
+void keep_loop_variable(lowering *fl, int64_t name, binding *b);
+bool is_cell(const lowering *fl, const ir_var *var);
 bool same_value(const dsl_value *x, const dsl_value *y);
 /* The type of a value that a variable can hold; false for compile-time objects. */
 bool value_type(const dsl_value *v, ir_type *type);
@@ -323,12 +384,63 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call);
 /* ---- statements.c ---- */
 
 void lower_block(lowering *fl, const syntax_block *block);
+/* name = v, as an assignment of the script does it. */
+void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 /* After the body: the return annotation against what the body returns. */
 void check_results(lowering *fl);
 
 /* ---- flow.c ---- */
 
 void lower_if(lowering *fl, const syntax_stmt *s);
+/* What the path that ends here has bound since the trail was `mark`. */
+flow_path path_here(lowering *fl, int64_t mark, ir_block *block, bool jumps);
+/* What the path has each of the names bound to; called where paths parted. */
+binding **path_bindings(lowering *fl, const flow_path *p, const name_set *names);
+/* target = what b is bound to, at the end of the path. */
+void path_assign(lowering *fl, flow_path *p, ir_var *target, const binding *b);
+/* One binding for a name that is bs[i] at the end of paths[i]; assigns on the paths what differs. */
+binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *paths, binding **bs,
+                        int64_t count);
+bool same_type(const binding *x, const binding *y);
+void mark_read(binding *b);
+binding *copy_binding(lowering *fl, const binding *b);
+binding *state_binding(lowering *fl, binding_state state, pypto_span span);
+binding *conflict_binding(lowering *fl, const binding *x, const binding *y);
+
+/* ---- loops.c ---- */
+
 void lower_for(lowering *fl, const syntax_stmt *s);
+void lower_while(lowering *fl, const syntax_stmt *s);
+/* break or continue */
+void lower_jump(lowering *fl, const syntax_stmt *s);
+/* True: the statement was a pl.yield_ that a loop with explicit carries answers for, and is done. That of
+ * an if is an assignment like any other. */
+bool lower_yield(lowering *fl, const syntax_stmt *s);
+
+/* ---- iterators.c ---- */
+
+typedef enum iterator_kind {
+    ITERATOR_RANGE,
+    ITERATOR_PARALLEL,
+    ITERATOR_UNROLL,
+    ITERATOR_PIPELINE,
+    ITERATOR_WHILE
+} iterator_kind;
+
+/* What stands behind `in` of a for statement. */
+typedef struct iterator {
+    iterator_kind kind;
+    bool ok;
+    const ir_expr *start;
+    const ir_expr *stop;
+    const ir_expr *step;
+    const syntax_expr *init_values; /* NULL: none */
+    bool over_world;                /* range(pld.world_size()) */
+    bool surely_runs;
+} iterator;
+
+iterator lower_iterator(lowering *fl, const syntax_expr *e);
+/* e calls that operation of pypto, such as "pl.yield_"; evaluates the callee only. */
+bool calls_path(lowering *fl, const syntax_expr *e, const char *path);
 
 #endif

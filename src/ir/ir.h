@@ -160,12 +160,15 @@ struct ir_var {
 /* ---- statements ---- */
 
 typedef enum ir_stmt_kind {
-    IR_ASSIGN, /* target = value (scalar); or target = source (handle: bind; tile: copy) */
-    IR_DO,     /* [target =] op_def(operands) */
-    IR_CALL,   /* callee(args) [device=]: a dispatch on the host, a task in a wrapper */
-    IR_FOR,    /* for target in range(start, stop, step): body. step is not 0 at compile time */
-    IR_IF,     /* if value: body else: orelse */
-    IR_RETURN  /* leaves the function early; what is returned is in ir_function.results */
+    IR_ASSIGN,   /* target = value (scalar); or target = source (handle: bind; tile: copy) */
+    IR_DO,       /* [target =] op_def(operands) */
+    IR_CALL,     /* callee(args) [device=]: a dispatch on the host, a task in a wrapper */
+    IR_FOR,      /* for target in range(start, stop, step): body. step is not 0 at compile time */
+    IR_WHILE,    /* while value: body */
+    IR_IF,       /* if value: body else: orelse */
+    IR_BREAK,    /* leaves the innermost loop; last in its block */
+    IR_CONTINUE, /* the next turn of the innermost loop; last in its block */
+    IR_RETURN    /* leaves the function early; what is returned is in ir_function.results */
 } ir_stmt_kind;
 
 typedef VEC(ir_stmt *) ir_block;
@@ -174,7 +177,7 @@ struct ir_stmt {
     ir_stmt_kind kind;
     pypto_span span;
     ir_var *target;       /* ASSIGN, DO (may be NULL), FOR */
-    const ir_expr *value; /* ASSIGN of a scalar, IF */
+    const ir_expr *value; /* ASSIGN of a scalar, IF, WHILE */
     ir_var *source;       /* ASSIGN of a handle or tile */
     const struct op_def *op_def;
     ir_operand

@@ -269,10 +269,16 @@ static void print_head(text *out, const ir_stmt *s)
         ir_print_expr(out, s->step);
         text_add(out, ")");
         break;
+    case IR_WHILE:
+        text_add(out, "while ");
+        ir_print_expr(out, s->value);
+        break;
     case IR_IF:
         text_add(out, "if ");
         ir_print_expr(out, s->value);
         break;
+    case IR_BREAK: text_add(out, "break"); break;
+    case IR_CONTINUE: text_add(out, "continue"); break;
     case IR_RETURN: text_add(out, "return"); break;
     }
 }

@@ -346,12 +346,12 @@ static void test_statements(void **state)
         const char *source;
         expected_error error;
     } rows[] = {
-        {KERNEL("    while b:\n        pass\n"),
-         {"PYPTO-S102", 1, 4, "'while' is not supported yet", NULL}},
+        {KERNEL("    while n:\n        pass\n"),
+         {"PYPTO-T209", 1, 10, "while condition must be a Bool-typed scalar", NULL}},
         {KERNEL("    with pl.scope():\n        pass\n"),
          {"PYPTO-S102", 1, 4, "'with' is not supported yet", NULL}},
-        {KERNEL("    break\n"), {"PYPTO-S102", 1, 4, "'break' is not supported yet", NULL}},
-        {KERNEL("    continue\n"), {"PYPTO-S102", 1, 4, "'continue' is not supported yet", NULL}},
+        {KERNEL("    break\n"), {"PYPTO-S117", 1, 4, "'break' outside loop", NULL}},
+        {KERNEL("    continue\n"), {"PYPTO-S117", 1, 4, "'continue' outside loop", NULL}},
         {KERNEL("    assert b\n"),
          {"PYPTO-S102", 1, 4, "Unsupported statement type: Assert", NULL}},
         {KERNEL("    m = q = 3\n"), {"PYPTO-S105", 1, 4, "Unsupported assignment", NULL}},

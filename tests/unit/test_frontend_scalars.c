@@ -193,14 +193,14 @@ static void test_all_errors_are_collected(void **state)
     (void)state;
     lowered l = lower(KERNEL("    m = one + 1\n"
                              "    t = pl.load(x, [0, two], [4, 99])\n"
-                             "    while b:\n"
+                             "    while n:\n"
                              "        break\n"
                              "    pl.store(t, [0, 0], three)\n"),
                       "h");
     const expected_error errors[] = {
         {"PYPTO-S106", 1, 8, "Undefined variable 'one'", NULL},
         {"PYPTO-S106", 2, 23, "Undefined variable 'two'", NULL},
-        {"PYPTO-S102", 3, 4, "'while' is not supported yet", NULL},
+        {"PYPTO-T209", 3, 10, "while condition must be a Bool-typed scalar", NULL},
         {"PYPTO-S106", 5, 24, "Undefined variable 'three'", NULL},
     };
     expect_errors(&l, KERNEL_LINE, errors, 4);
