@@ -77,19 +77,28 @@ static frontend_arg described(const held_argument *held)
 }
 
 /* What the front end sees of the arguments: PyMem, never NULL on success even when there are
- * none. */
+ * none. `...` is one that is not given, NotImplemented one that stays a parameter. */
 static frontend_arg *arguments_describe(PyObject *values, PyObject *names, int32_t *count)
 {
-    call_arguments args;
-    if (!arguments_hold(values, names, &args))
-        return NULL;
-    *count = (int32_t)args.count;
-    frontend_arg *result = PyMem_Calloc((size_t)args.count + 1, sizeof *result);
-    for (Py_ssize_t i = 0; result != NULL && i < args.count; i++)
-        result[i] = described(&args.held[i]);
-    arguments_release(&args);
+    Py_ssize_t size = PyTuple_Size(values);
+    frontend_arg *result = PyMem_Calloc((size_t)size + 1, sizeof *result);
+    *count = (int32_t)size;
     if (result == NULL)
         PyErr_NoMemory();
+    for (Py_ssize_t i = 0; result != NULL && i < size; i++) {
+        PyObject *value = PyTuple_GetItem(values, i);
+        const char *name = i < PyTuple_Size(names) ? utf8(PyTuple_GetItem(names, i)) : "?";
+        held_argument held = {0};
+        if (value == Py_Ellipsis || value == Py_NotImplemented) {
+            result[i].kind = value == Py_NotImplemented ? FRONTEND_RUNTIME : FRONTEND_OPEN;
+        } else if (name != NULL && tensor_hold(value, name, &held)) {
+            result[i] = described(&held);
+        } else {
+            PyMem_Free(result);
+            result = NULL;
+        }
+        tensor_release(&held);
+    }
     return result;
 }
 

@@ -107,7 +107,8 @@ class JITFunction:
     def compile(
         self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
     ) -> "DistributedCompiledProgram":
-        """Compiles for sample arguments, or, given none, for what the annotations say.
+        """Compiles for sample arguments, or, without tensors, for what the annotations say. Each
+        scalar then needs a number, or pl.RUNTIME to stay a parameter.
 
         Returns the same object for the same program and configuration.
         """
@@ -115,15 +116,30 @@ class JITFunction:
 
         self._require_entry()
         platform, device_ids = _settings_of(config, self.__name__)
-        bound = self._arguments(args, kwargs) if args or kwargs else None
+        bound = self._sample(args, kwargs)
         program = self._program(bound, platform)
         distributed = getattr(config, "distributed_config", None) or DistributedConfig()
         key = (program, platform, repr(distributed))
         if key not in self._compiled:
+            baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
             self._compiled[key] = DistributedCompiledProgram(
-                program, platform, distributed, source=self
+                program, platform, distributed, source=self, baked=baked
             )
         return self._compiled[key]
+
+    def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
+        """The `ir.Program` that `compile` with these arguments would make native code from. Its text
+        is the IR behind all passes. Touches no cache."""
+        import re
+
+        from ._program import Program
+
+        self._require_entry()
+        platform, _ = _settings_of(config, self.__name__)
+        names = self._function.__code__.co_varnames
+        text = _core.lower(self, names, self._sample(args, kwargs), platform)
+        functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
+        return Program(self.__name__, dict.fromkeys(functions), text)
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -160,6 +176,34 @@ class JITFunction:
                 "function is not supported yet; dispatch it from a @pl.jit.host function, "
                 "with device="
             )
+
+    def _sample(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments of a compile in declared order. What is not given is `...`, which is only
+        possible without sample tensors; NotImplemented stands for pl.RUNTIME. The front end knows
+        which parameters are tensors, and judges."""
+        from .language import RUNTIME
+
+        code = self._function.__code__
+        if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
+            return None
+        given = [*args, *kwargs.values()]
+        if any(not isinstance(v, (int, float)) and v is not RUNTIME for v in given):
+            for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
+                if value is RUNTIME:
+                    raise PyptoTypeError(
+                        f"{self.__name__}(): '{name}' received pl.RUNTIME, which is for compiling "
+                        "without sample tensors; pass a number"
+                    )
+            return self._arguments(args, kwargs)
+        names = code.co_varnames[: code.co_argcount]
+        if len(args) > len(names) or kwargs.keys() - set(names):
+            self._arguments(args, kwargs)  # which words the error
+        values: dict[str, Any] = dict.fromkeys(names, ...)
+        defaults = self._function.__defaults__ or ()
+        values.update(zip(names[len(names) - len(defaults) :], defaults))
+        values.update(zip(names, args))
+        values.update(kwargs)
+        return tuple(NotImplemented if v is RUNTIME else v for v in values.values())
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The arguments in declared order. Python itself binds them, and words its own errors. None

@@ -88,6 +88,8 @@ static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_exp
         return lower_operation(fl, op, e, target);
     if (strcmp(path, "pl.dynamic") == 0)
         return eval_dynamic(fl, e);
+    if (strcmp(path, "pl.func_attr") == 0)
+        return lower_func_attr(fl, e);
     return unknown_operation(fl, path, e->a->span);
 }
 
@@ -102,6 +104,8 @@ static const char *builtin_hint(const char *name)
 static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
 {
     dsl_value callee;
+    if (is_bind_dynamic(fl, e))
+        return (dsl_value){.kind = VALUE_NONE, .span = e->span};
     if (outer_member(fl, e->a, &callee)) {
         /* a method of the program, or a function of a module of the script */
     } else if (e->a->kind == SYNTAX_ATTRIBUTE) {

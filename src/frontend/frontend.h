@@ -67,7 +67,9 @@ typedef enum frontend_arg_kind {
     FRONTEND_TENSOR,
     FRONTEND_INT,
     FRONTEND_FLOAT,
-    FRONTEND_BOOL
+    FRONTEND_BOOL,
+    FRONTEND_OPEN,   /* not given: a tensor as it is annotated; a scalar needs a value */
+    FRONTEND_RUNTIME /* a scalar that stays a parameter */
 } frontend_arg_kind;
 typedef struct frontend_arg {
     frontend_arg_kind kind;

@@ -338,6 +338,8 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
 
 /* ---- signature.c ---- */
 
+/* x.bind_dynamic(0, M) of a parameter: lower_signature() has dealt with it. */
+bool is_bind_dynamic(const lowering *fl, const syntax_expr *e);
 void lower_signature(lowering *fl, const given_param *given, int32_t count);
 /* Checks the entry's arguments (NULL: none were given) against its parameters, and fills
  * result->pattern. */
@@ -380,6 +382,8 @@ const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
 /* ---- calls.c ---- */
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call);
+/* pl.func_attr({...}): checked, and without effect. */
+dsl_value lower_func_attr(lowering *fl, const syntax_expr *call);
 
 /* ---- statements.c ---- */
 

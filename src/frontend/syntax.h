@@ -36,7 +36,7 @@ typedef enum syntax_expr_kind {
     SYNTAX_BOOLOP,    /* text "and" "or", items */
     SYNTAX_IFEXP,     /* a if b else c */
     SYNTAX_STARRED,   /* * a */
-    SYNTAX_OTHER      /* text: the ast class's name */
+    SYNTAX_OTHER      /* text: the ast class's name; "Dict" has items: key, value, key, value */
 } syntax_expr_kind;
 
 typedef struct syntax_keyword {

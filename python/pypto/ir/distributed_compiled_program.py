@@ -77,12 +77,14 @@ class DistributedCompiledProgram:
         program: Any = None,
         output_dir: Path | None = None,
         source: Any = None,
+        baked: dict[int, Any] | None = None,
     ) -> None:
         from pathlib import Path
 
         self._program = native
         self.program = program
         self._source = source
+        self._baked = baked or {}
         self._distributed_config = distributed_config
         self._name: str = native.name
         self.platform = platform
@@ -119,7 +121,8 @@ class DistributedCompiledProgram:
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """Runs the program on the devices it was compiled with.
 
-        With one argument per parameter it works in place and returns None. Without the `Out` ones
+        With one argument per parameter (scalars that it was compiled for may be left out) it works
+        in place and returns None. Without the `Out` ones
         it makes them, filled with zeros, and returns them: one, or a tuple in declared order.
         `config` is accepted for its run-time fields; its devices and platform are not looked at.
         """
@@ -130,12 +133,21 @@ class DistributedCompiledProgram:
                 stacklevel=2,
             )
         made: list[Any] = []
+        if self._baked and len(args) == len(self.parameters) - len(self._baked):
+            args = self._with_baked(args)
         if len(args) != len(self.parameters):
             args, made = self._with_outputs(args)
         self._program.run(args, self._distributed_config.device_ids, _title(self._name))
         if not made:
             return None
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _with_baked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """With the scalars that the program was compiled for."""
+        given = iter(args)
+        return tuple(
+            self._baked[i] if i in self._baked else next(given) for i in range(len(self.parameters))
+        )
 
     def _with_outputs(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         """The arguments of a call in return style, completed; and what was made for it."""
