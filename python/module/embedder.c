@@ -446,12 +446,19 @@ static const char *embed_line_text(void *context, arena *a, const char *file, in
     return words;
 }
 
+static void embed_print(void *context, const char *line)
+{
+    (void)context;
+    PySys_FormatStdout("%s\n", line);
+}
+
 frontend_embedder embedding_interface(embedding *e)
 {
     return (frontend_embedder){
         .context = e,
         .resolve = embed_resolve,
         .source = embed_source,
+        .print = embed_print,
         .line_text = embed_line_text,
     };
 }

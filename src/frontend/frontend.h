@@ -58,6 +58,8 @@ typedef struct frontend_embedder {
     /* The function's source, or NULL after adding a diagnostic. Strings on `a`. */
     const frontend_source *(*source)(void *context, arena *a, int32_t function,
                                      pypto_status *errors);
+    /* A line that pl.static_print prints. NULL: it goes nowhere. */
+    void (*print)(void *context, const char *line);
     /* Text of a line of a file for error messages, on `a`; NULL when unknown. */
     const char *(*line_text)(void *context, arena *a, const char *file, int32_t line);
 } frontend_embedder;

@@ -8,6 +8,7 @@
  *   dims.c         pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
  *   signature.c    parameters of a function from its annotations and its caller's or entry's arguments
  *   expressions.c  names, attributes, subscripts, lists; dispatches to the next three
+ *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
  *   operations.c   operations of the table: argument binding and IR
  *   calls.c        calls between DSL functions
@@ -352,8 +353,21 @@ given_param *entry_given(arena *a, const frontend_arg *args, int32_t count);
 /* `target` is the name that the value will be assigned to, or -1: operations compute in its place. */
 dsl_value eval(lowering *fl, const syntax_expr *e);
 dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target);
+/* x op y: scalars, or tiles with tiles and scalars. */
+dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
+                       int64_t target);
 /* A scalar of an integer type; reports otherwise as "<what> must be an integer scalar". */
 bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v);
+
+/* ---- builtins.c ---- */
+
+/* Whether the dotted name is a word of the language rather than an operation; if so, its value. */
+bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_value *result);
+/* The same for calls of Python's own functions. */
+bool lower_python_builtin(lowering *fl, const syntax_expr *e, int64_t target, dsl_value *result);
+dsl_value lower_conditional(lowering *fl, const syntax_expr *e, int64_t target);
+/* The extents of a tensor, window or tile; false for anything else. */
+bool shape_value(lowering *fl, const dsl_value *v, pypto_span span, dsl_value *result);
 
 /* ---- scalars.c ---- */
 
@@ -365,6 +379,12 @@ dsl_value scalar_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, 
 dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span span);
 dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
 dsl_value scalar_logic(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
+/* IR_MIN or IR_MAX of two numbers; `what` names it in messages. */
+dsl_value scalar_extreme(lowering *fl, const char *what, ir_operator op, dsl_value x, dsl_value y,
+                         pypto_span span);
+/* Brings two scalars to one type, which *dtype becomes. False after reporting. */
+bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
+                  pypto_dtype *dtype);
 /* A scalar as a number of that type: literals must fit, integers wrap, floats round; between integers
  * and floats it is an error. `what` names it in the message. */
 dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const char *what);
@@ -374,6 +394,9 @@ bool condition(lowering *fl, const syntax_expr *e, const char *statement, dsl_va
 /* ---- operations.c ---- */
 
 dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target);
+/* An operation on values: those of its first `count` parameters; the others have their defaults. */
+dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
+                       pypto_span span, int64_t target);
 /* x[i, ...] on a host tensor. */
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* The statement that defines a variable, NULL when there is none. */

@@ -358,6 +358,22 @@ static bool check_allocation(lowering *fl, pypto_span span, int64_t target)
     return true;
 }
 
+dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
+                       pypto_span span, int64_t target)
+{
+    if (!check_plane(fl, op, op->spellings[0], span))
+        return poison();
+    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    for (int32_t i = 0; i < op->param_count; i++) {
+        if (i >= count)
+            operands[i] = default_operand(fl->a, &op->params[i]);
+        else if (!value_operand(fl, op, &op->params[i], &values[i], &operands[i]))
+            return poison();
+    }
+    op_call checked = {fl->fe->program, fl->ir, op, operands, span, &fl->fe->errors};
+    return finish(fl, &checked, target, &values[0]);
+}
+
 dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target)
 {
     const syntax_expr *given[OP_MAX_PARAMS] = {NULL};

@@ -158,7 +158,7 @@ static void lower_augmented(lowering *fl, const syntax_stmt *s)
     dsl_value x = scope_read(fl, name, s->target->span);
     dsl_value y = eval(fl, s->value);
     bool ok = x.kind != VALUE_POISON && y.kind != VALUE_POISON;
-    assign_name(fl, name, ok ? scalar_binary(fl, s->text, x, y, s->span) : poison(), s->span);
+    assign_name(fl, name, ok ? value_binary(fl, s->text, x, y, s->span, name) : poison(), s->span);
 }
 
 /* ---- annotations ---- */

@@ -204,6 +204,63 @@ BODIES = {
             if m > n:
                 done = True
         """,
+    "conditional expressions": """
+        m = n * 10 if n > 2 else d
+        m = m + (1 if d > 0 else -1)
+        m = m + (7 // n if n != 0 else 100)
+        k = 0
+        while (k + 1 if n > 1 else 5) < 5:
+            k = k + 1
+        m = m + k
+        """,
+    "min and max": """
+        m = min(n, 3) + max(n, d, 2) * 10 + abs(d) * 100
+        m = m + pl.min(n, d) * 1000 + pl.max(2, 3)
+        """,
+    "augmented assignment": """
+        m = n
+        m += 3
+        m *= d
+        m -= n
+        m //= 2
+        m %= 5
+        m <<= 2
+        m |= 1
+        m ^= 3
+        m &= 13
+        m >>= 1
+        """,
+    "bits": """
+        m = (n | 8) ^ (d & 7)
+        m = m + (~n << 1) + (m >> 2) + 2 ** 5
+        """,
+    "floor division and remainder": """
+        m = (n - 3) // 2 * 1000 + (n - 3) % 2 * 100 + n // d * 10 + n % d
+        """,
+    "tuples": """
+        a, b = n, d
+        a, b = b, a
+        [c, e] = a, b
+        f = 3
+        m = a * 100 + b + c * 7 + e + f
+        """,
+    "constants": """
+        m = pl.const(3, pl.INT64) + pl.cast(n, pl.INT64)
+        """,
+    "other iterators": """
+        m = 0
+        for i in pl.parallel(n):
+            m = m + i
+        for i in pl.unroll(1, 7, 2):
+            m = m + i
+        for i in pl.pipeline(0, n, 1, stage=2):
+            m = m * 2 + i
+        """,
+    "chained comparisons and logic": """
+        m = 0
+        if 0 < n <= 5 and not d == 2 or n == 6:
+            m = 1
+        """,
     "a swap in a loop": """
         a = 0
         b = 1
@@ -238,6 +295,52 @@ def test_jumps_that_no_loop_takes():
         "m = 0\nfor i in pl.parallel(3):\n    break\n", error, "not supported inside parallel loops"
     )
     refused("m = 0\nfor i in pl.unroll(3):\n    break\n", error, "inside unrolled loops")
+
+
+def test_what_is_known_at_compile_time(capfd):
+    body = """
+        a, b = x.shape
+        pl.static_assert(a == 4 and b == 8, "shape")
+        pl.static_assert(x.dtype.get_byte() == 4 and x.dtype.get_bit() == 32)
+        pl.static_print("extents", x.shape, x.dtype)
+        m = pl.tensor.dim(y, 1) + x.shape[0]
+        """
+    assert kernel_value(program(body), 1, 1, 1) == [12]
+    assert "extents (4, 8) the dtype int32\n" in capfd.readouterr().out
+
+
+def test_static_assert_refuses():
+    error = pypto.errors.ParserError
+    refused("m = 0\npl.static_assert(m == 1, 'never')\n", error, "static_assert failed: never")
+    refused("m = 0\npl.static_assert(n == 1)\n", error, "compile-time evaluable")
+    error = pypto.errors.ParserSyntaxError
+    refused("m = 0\npl.static_assert()\n", error, "1 or 2 arguments")
+    refused("m = 0\npl.static_assert(True, m)\n", error, "must be a string literal")
+
+
+def test_operators_on_tiles():
+    body = """
+        t = pl.load(x, [0, 0], [4, 8])
+        u = t * 3 + t - 2
+        u += t
+        u = -u if n > 100 else u - 5 * t
+        w = u if n == 0 else u + 1
+        pl.store(w, [0, 0], y)
+        m = 0
+        x = y
+        """
+    host = program(body)
+    for n in (0, 1):
+        assert kernel_value_minus(host, n) == (-2 if n == 0 else -1)
+
+
+def kernel_value_minus(host, n):
+    """y of a body that computes x * 3 + x - 2 + x - 5 * x, plus what depends on n."""
+    x = np.arange(32, dtype=np.int32).reshape(1, 4, 8)
+    y = np.zeros_like(x)
+    host(x, y, n, 1, config=config(1))
+    assert (y == y[0, 0, 0]).all()
+    return int(y[0, 0, 0])
 
 
 # Explicit carries are not Python: each body with what it computes.
@@ -326,10 +429,7 @@ def swap_and_double(n):
     return b * 10 + c
 
 
-LATER = ("no yield", "if")
-
-
-@pytest.mark.parametrize("name", [name for name in CARRIES if name not in LATER])
+@pytest.mark.parametrize("name", CARRIES)
 def test_explicit_carries(name):
     body, expected = CARRIES[name]
     host = program(body)

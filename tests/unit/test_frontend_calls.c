@@ -271,7 +271,7 @@ static void test_call_arguments(void **state)
          {"PYPTO-T210", 1, 19, "3000000000 does not fit int32", NULL}},
         {HOST("    len(x)\n"), {"PYPTO-S103", 1, 4, "Unsupported function call: 'len'", "pl.*"}},
         {HOST("    x.clone()\n"), {"PYPTO-S103", 1, 4, "no method 'clone'", NULL}},
-        {HOST("    m = x.shape\n"), {"PYPTO-S103", 1, 8, "Standalone attribute access", NULL}},
+        {HOST("    m = x.strides\n"), {"PYPTO-S103", 1, 8, "Standalone attribute access", NULL}},
         {HOST("    c4(x)\n"), {"PYPTO-S106", 1, 4, "Undefined variable 'c4'", NULL}},
         {HOST("    c2(x[0], y[0], qq)\n"), {"PYPTO-S106", 1, 19, "Undefined variable 'qq'", NULL}},
     };
