@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "codegen/compile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,21 @@ static PyObject *find_program(core_state *state, PyObject *function, PyObject *p
     return NULL;
 }
 
+/* Who waits for more than a second learns what for. */
+static void tell_if_slow(const compile_request *request, const compile_output *output)
+{
+    const int64_t second = 1000000000;
+    double front = (double)output->front_ns / 1e9;
+    double back = (double)output->back_ns / 1e9;
+    char line[256];
+    if (output->front_ns + output->back_ns < second)
+        return;
+    (void)snprintf(line, sizeof line,
+                   "pypto: compiled %.100s in %.1f s, %.1f s of it in the C compiler\n",
+                   request->entry_name, front + back, back);
+    PySys_WriteStderr("%s", line);
+}
+
 static PyObject *new_program(core_state *state, PyObject *function, PyObject *programs,
                              compile_request *request)
 {
@@ -149,6 +165,8 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
         good = false;
     }
     pypto_status_clear(&status);
+    if (good)
+        tell_if_slow(request, &((program_object *)self)->output);
     if (!good || PyList_Append(programs, self) < 0)
         Py_CLEAR(self);
     return self;

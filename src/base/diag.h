@@ -27,6 +27,15 @@ typedef struct diag_info {
 
 const diag_info *diag_lookup(diag_code code) EXPORTED(diag_lookup);
 
+/* What `pypto explain` prints: explanations.def. `example` is "" where none helps. */
+typedef struct diag_explanation {
+    const char *meaning;
+    const char *example;
+    const char *fix;
+} diag_explanation;
+
+const diag_explanation *diag_explain(diag_code code) EXPORTED(diag_explain);
+
 extern const pypto_span SPAN_NONE;
 
 /* Adds one diagnostic to a status, after those it has. `hint` may be NULL. When memory is exhausted
