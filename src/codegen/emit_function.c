@@ -68,27 +68,10 @@ static bool is_emitted_tile(const emitter *e, const ir_var *var)
            (info->reads > 0 || info->definitions > 0);
 }
 
-typedef struct tile_use {
-    const emitter *e;
-    const ir_var *tile;
-    bool used;
-} tile_use;
-
-static void find_tile_write(void *context, ir_stmt *s)
-{
-    tile_use *use = context;
-    use->used |= s->target == use->tile && !is_dropped(use->e, s);
-}
-
 /* A tile that only dropped statements write has no pointer. */
 static bool needs_pointer(const emitter *e, const ir_var *var)
 {
-    if (!is_emitted_tile(e, var))
-        return false;
-    tile_use use = {e, var, e->vars[var->id].reads > 0};
-    if (!use.used)
-        ir_visit_stmts(&e->f->body, find_tile_write, &use);
-    return use.used;
+    return is_emitted_tile(e, var) && (e->vars[var->id].reads > 0 || e->vars[var->id].written);
 }
 
 static bool emit_tiles(emitter *e)
@@ -223,20 +206,18 @@ static const char *zero_value(const emitter *e, const ir_var *var)
 
 static bool is_declared_before(const emitter *e, const ir_stmt *s)
 {
-    for (int64_t i = 0; i < e->f->vars.count; i++)
-        if (e->vars[i].declare_before == s)
-            return true;
-    return false;
+    const ir_var *const *first;
+    return declared_before(e, s, &first) > 0;
 }
 
 static void emit_declarations_before(emitter *e, const ir_stmt *s)
 {
-    for (int64_t i = 0; i < e->f->vars.count; i++) {
-        const ir_var *var = e->f->vars.items[i];
-        if (e->vars[i].declare_before != s)
-            continue;
+    const ir_var *const *first;
+    int64_t count = declared_before(e, s, &first);
+    for (int64_t i = 0; i < count; i++) {
+        const ir_var *var = first[i];
         emit_place(e, &s->span);
-        if (e->vars[i].cleared)
+        if (e->vars[var->id].cleared)
             emit_line(e, "%s = %s;", declarator(e, var, false), zero_value(e, var));
         else
             emit_line(e, "%s;", declarator(e, var, false));

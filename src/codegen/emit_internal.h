@@ -27,6 +27,7 @@ typedef struct var_info {
     storage storage;
     int32_t reads;
     int32_t definitions;
+    bool written;              /* by a statement that is not dropped */
     const ir_stmt *defined_by; /* the statement whose assignment is also the declaration, or NULL */
     const ir_stmt
         *declare_before;    /* else: the statement in front of which it is declared, or NULL */
@@ -40,7 +41,10 @@ typedef struct emitter {
     const ir_program *p;
     /* The function being emitted. */
     const ir_function *f;
-    var_info *vars;      /* by variable id */
+    var_info *vars; /* by variable id */
+    /* Variables that are declared in front of a statement, sorted by it, then by id. */
+    const ir_var **before;
+    int64_t before_count;
     const char *context; /* "core" or "host" */
     const char *index;   /* a free name for the loops over elements */
     const char *turn;    /* a free name for the counter of dispatches without device=, or NULL */
@@ -138,6 +142,8 @@ void emit_operation(emitter *e, const ir_stmt *s);
 void plan_vars(emitter *e);
 /* Whether a statement is not emitted, because nobody reads what it assigns and it has no effect. */
 bool is_dropped(const emitter *e, const ir_stmt *s);
+/* The part of e->before that belongs to a statement: *first and as many as are returned. */
+int64_t declared_before(const emitter *e, const ir_stmt *s, const ir_var *const **first);
 
 /* ---- emit_function.c ---- */
 

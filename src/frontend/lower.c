@@ -115,14 +115,15 @@ static void prune_variables(frontend *fe, ir_function *f)
 {
     bool *used = arena_array(fe->a, bool, f->vars.count);
     ir_visit_stmts(&f->body, mark_stmt, used);
+    f->latest = map_make(fe->a);
     int64_t kept = 0;
     for (int64_t i = 0; i < f->vars.count; i++) {
         ir_var *var = f->vars.items[i];
         if (!used[i] && var->kind != IR_VAR_PARAM && var->kind != IR_VAR_DIM)
             continue;
-        var->version = 0;
-        for (int64_t k = 0; k < kept; k++)
-            var->version += strcmp(f->vars.items[k]->name, var->name) == 0;
+        const ir_var *previous = map_get(&f->latest, var->name);
+        var->version = previous == NULL ? 0 : previous->version + 1;
+        map_set(&f->latest, var->name, var);
         var->id = (int32_t)kept;
         f->vars.items[kept++] = var;
     }

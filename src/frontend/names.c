@@ -110,6 +110,19 @@ static const char *short_path(arena *a, const char *path)
     return path;
 }
 
+/* "pld.NotifyOp.Set" */
+static bool is_member(const char *path, const enum_member *m)
+{
+    const char *const words[] = {m->module, m->enumeration, m->member};
+    for (int i = 0; i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(path, words[i], length) != 0 || path[length] != (i < 2 ? '.' : '\0'))
+            return false;
+        path += length + 1;
+    }
+    return true;
+}
+
 dsl_value path_value(arena *a, const char *path, pypto_span span)
 {
     path = short_path(a, path);
@@ -122,8 +135,7 @@ dsl_value path_value(arena *a, const char *path, pypto_span span)
     const enum_member *members = enum_members(&count);
     for (int32_t i = 0; i < count; i++) {
         const enum_member *m = &members[i];
-        const char *full = arena_printf(a, "%s.%s.%s", m->module, m->enumeration, m->member);
-        if (strcmp(path, full) == 0)
+        if (is_member(path, m))
             return (dsl_value){
                 .kind = VALUE_ENUM, .text = m->enumeration, .integer = m->value, .span = span};
     }

@@ -18,6 +18,7 @@
 #define IR_IR_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -212,6 +213,7 @@ struct ir_function {
     pypto_span span;
     VEC(ir_var *) params;
     VEC(ir_var *) vars; /* all variables, params and dims first, by id */
+    map latest;         /* name -> the variable of that name that was created last */
     VEC(ir_dim) dims;
     ir_block body;
     /* The parameters that the function returns (their storage), in order; often none or one. */

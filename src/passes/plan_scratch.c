@@ -348,18 +348,18 @@ static void add_map(planner *pl, pypto_status *errors, int64_t limit)
     int64_t count;
     place **order = occurring_places(pl, &count);
     qsort(order, (size_t)count, sizeof *order, compare_offsets);
-    text map = {.a = pl->p->a};
-    text_printf(&map, "%12s %12s  %-11s tile", "offset", "bytes", "lines");
+    text table = {.a = pl->p->a};
+    text_printf(&table, "%12s %12s  %-11s tile", "offset", "bytes", "lines");
     for (int64_t i = 0; i < count; i++) {
         const place *at = order[i];
-        text_printf(&map, "\n%12lld %12lld  %-5lld-%5lld ", (long long)at->offset,
+        text_printf(&table, "\n%12lld %12lld  %-5lld-%5lld ", (long long)at->offset,
                     (long long)at->bytes, (long long)at->first_line, (long long)at->last_line);
-        text_printf(&map, "%s ", at->var->name);
-        ir_print_type(&map, &at->var->type);
+        text_printf(&table, "%s ", at->var->name);
+        ir_print_type(&table, &at->var->type);
         if (at->offset + at->size > limit)
-            text_add(&map, "  <- beyond the limit");
+            text_add(&table, "  <- beyond the limit");
     }
-    diag_note(errors, "%s", map.bytes);
+    diag_note(errors, "%s", table.bytes);
 }
 
 static void report_too_large(planner *pl, pypto_status *errors, int64_t bytes,
