@@ -147,6 +147,105 @@ static inline float pld_abs_f32(float x)
     return pld_bits_float(pld_float_bits(x) & 0x7fffffffu);
 }
 
+/* ---- rounding to integers ---- */
+
+static inline float pld_rint_f32(float x)
+{
+    return __builtin_rintf(x);
+}
+
+static inline float pld_floor_f32(float x)
+{
+    return __builtin_floorf(x);
+}
+
+static inline float pld_ceil_f32(float x)
+{
+    return __builtin_ceilf(x);
+}
+
+static inline float pld_trunc_f32(float x)
+{
+    return __builtin_truncf(x);
+}
+
+/* To the nearest integer, of two equally near ones to the one further from 0. */
+static inline float pld_round_f32(float x)
+{
+    const float whole = __builtin_truncf(x);
+    const float one = x < 0.0f ? -1.0f : 1.0f;
+    return pld_abs_f32(x - whole) >= 0.5f ? whole + one : whole;
+}
+
+/* To the nearest integer, of two equally near ones to the odd one. */
+static inline float pld_odd_f32(float x)
+{
+    const float below = __builtin_floorf(x);
+    const float rest = x - below;
+    const float half = below * 0.5f;
+    const float odd = __builtin_floorf(half) == half ? below + 1.0f : below;
+    const float near = rest > 0.5f ? below + 1.0f : below;
+    return rest == 0.5f ? odd : near;
+}
+
+/* A rounded value as an integer: what is out of range becomes the nearest integer, NaN 0. */
+#define PLD_CONVERSION(suffix, type, low, least, high, most)   \
+    static inline type pld_f32_to_##suffix(float x)            \
+    {                                                          \
+        const float inside = x >= low && x < high ? x : 0.0f;  \
+        const type converted = (type)inside;                   \
+        const type above = x >= high ? (type)most : converted; \
+        return x < low ? (type)least : above;                  \
+    }
+PLD_CONVERSION(i8, int8_t, -128.0f, INT8_MIN, 128.0f, INT8_MAX)
+PLD_CONVERSION(i16, int16_t, -32768.0f, INT16_MIN, 32768.0f, INT16_MAX)
+PLD_CONVERSION(i32, int32_t, -0x1p31f, INT32_MIN, 0x1p31f, INT32_MAX)
+PLD_CONVERSION(i64, int64_t, -0x1p63f, INT64_MIN, 0x1p63f, INT64_MAX)
+PLD_CONVERSION(u8, uint8_t, 0.0f, 0, 256.0f, UINT8_MAX)
+PLD_CONVERSION(u16, uint16_t, 0.0f, 0, 65536.0f, UINT16_MAX)
+PLD_CONVERSION(u32, uint32_t, 0.0f, 0, 0x1p32f, UINT32_MAX)
+PLD_CONVERSION(u64, uint64_t, 0.0f, 0, 0x1p64f, UINT64_MAX)
+#undef PLD_CONVERSION
+
+/* To 16-bit floats in a direction: towards 0; down; up; or towards 0 with the last bit set when that
+ * lost anything ("odd"). */
+#define PLD_DIRECTED(suffix)                                                                \
+    static inline uint16_t pld_float_to_##suffix##_trunc(float x)                           \
+    {                                                                                       \
+        const uint16_t nearest = pld_float_to_##suffix(x);                                  \
+        const bool beyond = pld_abs_f32(pld_##suffix##_to_float(nearest)) > pld_abs_f32(x); \
+        return (uint16_t)(nearest - beyond);                                                \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_floor(float x)                           \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        return (uint16_t)(cut + (pld_##suffix##_to_float(cut) > x));                        \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_ceil(float x)                            \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        return (uint16_t)(cut + (pld_##suffix##_to_float(cut) < x));                        \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_odd(float x)                             \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        const float back = pld_##suffix##_to_float(cut);                                    \
+        return (uint16_t)(cut | (back < x || back > x));                                    \
+    }                                                                                       \
+    static inline float pld_expdif_##suffix(float a, float b)                               \
+    {                                                                                       \
+        return pld_exp_f32(pld_##suffix##_to_float(pld_float_to_##suffix(a - b)));          \
+    }
+PLD_DIRECTED(fp16)
+PLD_DIRECTED(bf16)
+#undef PLD_DIRECTED
+
+/* e^(a - b), the difference rounded to the element type. */
+static inline float pld_expdif_f32(float a, float b)
+{
+    return pld_exp_f32(a - b);
+}
+
 /* ---- minimum and maximum: a NaN wins ---- */
 
 static inline float pld_min_f32(float a, float b)

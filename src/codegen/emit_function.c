@@ -91,6 +91,8 @@ static bool emit_tiles(emitter *e)
                 : arena_printf(e->a, "(scratch + %lld)", (long long)var->scratch_offset);
         emit_line(e, "%s *const %s = (%s *)%s; /* %s */", type, var->c_name, type, address,
                   tile_comment(e, var));
+        if (var->type.ragged)
+            emit_line(e, "int64_t %s[%d] = {0};", tile_valid_name(e, var), var->type.ndim);
     }
     return any;
 }
@@ -263,7 +265,11 @@ static void emit_assign(emitter *e, const ir_stmt *s)
         emit_value(e, s, expr_as(e, s->value, target->type.dtype).text);
     } else if (target->type.kind != IR_TILE) {
         emit_value(e, s, alias_text(e, target, s->source));
-    } else if (target->scratch_offset != s->source->scratch_offset) {
+        return;
+    }
+    if (target->type.kind == IR_TILE)
+        emit_valid_copy(e, s);
+    if (target->type.kind == IR_TILE && target->scratch_offset != s->source->scratch_offset) {
         long long bytes = ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype);
         emit_place(e, &s->span);
         emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);

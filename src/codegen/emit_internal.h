@@ -32,6 +32,7 @@ typedef struct var_info {
     const ir_stmt
         *declare_before;    /* else: the statement in front of which it is declared, or NULL */
     bool cleared;           /* declared with a zero value: no path analysis says it is set */
+    const char *valid_name; /* a ragged tile: of the array that holds its valid extents */
     const char *param_name; /* a parameter of STORAGE_VALUE: what the C parameter is called */
 } var_info;
 
@@ -47,7 +48,9 @@ typedef struct emitter {
     int64_t before_count;
     const char *context; /* "core" or "host" */
     const char *index;   /* a free name for the loops over elements */
-    const char *turn;    /* a free name for the counter of dispatches without device=, or NULL */
+    const char *row;     /* the same over rows and columns, while a broadcast is emitted */
+    const char *column;
+    const char *turn; /* a free name for the counter of dispatches without device=, or NULL */
     /* Writing. */
     int depth;
     int64_t c_line;      /* of the line being written, from 1 */
@@ -133,6 +136,11 @@ const char *c_dtype_name(pypto_dtype dtype);
 const char *handle_text(emitter *e, const ir_var *var);
 /* An operation's C text with its operands filled in. `target` may be NULL. */
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
+/* The array of a ragged tile's valid extents. */
+const char *tile_valid_name(emitter *e, const ir_var *tile);
+/* After an assignment or operation: the target's valid extents, where it is ragged, are those of the
+ * first tile operand, less the axes that the operation reduced. */
+void emit_valid_copy(emitter *e, const ir_stmt *s);
 /* A DO statement. */
 void emit_operation(emitter *e, const ir_stmt *s);
 

@@ -194,7 +194,7 @@ bool ir_type_equal(const ir_type *x, const ir_type *y)
     case IR_SCALAR: return x->dtype == y->dtype;
     case IR_TENSOR:
     case IR_WINDOW:
-    case IR_TILE: return x->dtype == y->dtype && ir_shape_equal(x, y);
+    case IR_TILE: return x->dtype == y->dtype && x->ragged == y->ragged && ir_shape_equal(x, y);
     default: return true;
     }
 }

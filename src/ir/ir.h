@@ -50,6 +50,8 @@ typedef struct ir_type {
     pypto_dtype dtype; /* SCALAR, TENSOR, WINDOW, TILE */
     int32_t ndim;
     const ir_expr *shape[PYPTO_MAX_DIMS];
+    /* TILE: has an extent of valid elements, from the origin, that the program computes beside it. */
+    bool ragged;
 } ir_type;
 
 /* ---- scalar expressions ---- */

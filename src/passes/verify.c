@@ -204,7 +204,7 @@ static void check_do(verifier *v, const ir_stmt *s)
     if (failed(v))
         return;
     if (s->target == NULL) {
-        if (result.kind == IR_TILE || result.kind == IR_BUFFER)
+        if (s->op_def->result_param < 0 && (result.kind == IR_TILE || result.kind == IR_BUFFER))
             fail(v, "the result of %s has no place", s->op_def->spellings[0]);
         return;
     }

@@ -20,8 +20,8 @@ static void test_dispatches(void **state)
                              "    c2(x[0], y[P - 3], q, device=None)\n"
                              "    return y\n"),
                 "h", "h",
-                "wb = pld.alloc_window_buffer(32, dtype=None)\n"
-                "sb = pld.alloc_window_buffer((pld.world_size() * 4), dtype=None)\n"
+                "wb = pld.alloc_window_buffer(32)\n"
+                "sb = pld.alloc_window_buffer((pld.world_size() * 4))\n"
                 "w = pld.window(wb, [1, 8], dtype=fp32)\n"
                 "s = pld.window(sb, [pld.world_size(), 1], dtype=int32)\n"
                 "world = pld.world_size()\n"
