@@ -23,6 +23,7 @@
 #ifndef PYPTO_PLD_H
 #define PYPTO_PLD_H
 
+#include <pypto/pld_math.h>
 #include <pypto/types.h>
 
 #ifdef __cplusplus
@@ -134,6 +135,31 @@ PYPTO_API void pld_store(pld_core *core, const void *tile, const pld_tensor *tar
 PYPTO_API void pld_remote_load(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
                                const int64_t *offsets, const int64_t *extents);
 
+/* pld_load of a part of the tile: `valid` elements from the origin along each dimension (NULL: all),
+ * or with `clamp` the part of them that lies inside the tensor. The rest of the tile becomes 0.
+ * `loaded` receives the extents, one per dimension. */
+PYPTO_API void pld_load_part(pld_core *core, void *tile, const pld_tensor *source,
+                             const int64_t *offsets, const int64_t *extents, const int64_t *valid,
+                             bool clamp, int64_t *loaded);
+
+/* pld_store of the part of a tile of `extents` that `valid` describes. */
+PYPTO_API void pld_store_part(pld_core *core, const void *tile, const pld_tensor *target,
+                              const int64_t *offsets, const int64_t *extents, const int64_t *valid);
+
+/* pld_remote_load of a part, as in pld_load_part. */
+PYPTO_API void pld_remote_load_part(pld_core *core, void *tile, const pld_tensor *source,
+                                    int64_t peer, const int64_t *offsets, const int64_t *extents,
+                                    const int64_t *valid, int64_t *loaded);
+
+/* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
+ * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. */
+PYPTO_API int64_t pld_read_int(pld_core *core, const pld_tensor *source, const int64_t *indices);
+PYPTO_API float pld_read_float(pld_core *core, const pld_tensor *source, const int64_t *indices);
+PYPTO_API void pld_write_int(pld_core *core, const pld_tensor *target, const int64_t *indices,
+                             int64_t value);
+PYPTO_API void pld_write_float(pld_core *core, const pld_tensor *target, const int64_t *indices,
+                               float value);
+
 /* Changes one INT32 cell of rank `peer`'s slice of `signal` and wakes whoever waits for it.
  * A release; adds wrap in two's complement. */
 PYPTO_API void pld_notify(pld_core *core, const pld_tensor *signal, int64_t peer,
@@ -154,20 +180,19 @@ PYPTO_API void pld_submit(pld_core *core, const struct pld_function *kernel, con
 /* Ends the task with an error of the user's program. `message` is printf-like. */
 PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...) PYPTO_PRINTF(2, 3);
 
-/* Element conversions that C has no type for. FP16 and BF16 live in uint16_t; conversion to them
- * rounds to nearest even and keeps NaN a NaN. */
-PYPTO_API float pld_fp16_to_float(uint16_t bits);
-PYPTO_API uint16_t pld_float_to_fp16(float value);
-static inline float pld_bf16_to_float(uint16_t bits)
+/* Where an element of a packed tile lies; fails when an index is out of range. */
+static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t *extents,
+                                     const int64_t *indices)
 {
-    union {
-        uint32_t bits;
-        float value;
-    } word;
-    word.bits = (uint32_t)bits << 16;
-    return word.value;
+    int64_t at = 0;
+    for (int32_t d = 0; d < ndim; ++d) {
+        if (indices[d] < 0 || indices[d] >= extents[d])
+            pld_fail(core, "index %lld of dimension %d is outside the tile, which has %lld there",
+                     (long long)indices[d], (int)d, (long long)extents[d]);
+        at = at * extents[d] + indices[d];
+    }
+    return at;
 }
-PYPTO_API uint16_t pld_float_to_bf16(float value);
 
 /* Integer division and remainder that round towards minus infinity, as Python's do. Division by 0
  * gives 0 and does not trap; INT64_MIN / -1 wraps. */
@@ -188,7 +213,7 @@ static inline int64_t pld_floormod(int64_t a, int64_t b)
     return (remainder != 0 && (remainder < 0) != (b < 0)) ? remainder + b : remainder;
 }
 
-/* Smaller and larger; a float NaN wins. */
+/* Smaller and larger. */
 static inline int64_t pld_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -196,14 +221,6 @@ static inline int64_t pld_min(int64_t a, int64_t b)
 static inline int64_t pld_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-static inline float pld_minf(float a, float b)
-{
-    return a < b || a != a ? a : b;
-}
-static inline float pld_maxf(float a, float b)
-{
-    return a > b || a != a ? a : b;
 }
 
 /* Shifts of any count: what is shifted out is gone, and >> repeats the sign. */
@@ -222,10 +239,19 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_view(core, ...) (pld_line(core, __LINE__), pld_view(core, __VA_ARGS__))
 #define pld_load(core, ...) (pld_line(core, __LINE__), pld_load(core, __VA_ARGS__))
 #define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))
+#define pld_load_part(core, ...) (pld_line(core, __LINE__), pld_load_part(core, __VA_ARGS__))
+#define pld_store_part(core, ...) (pld_line(core, __LINE__), pld_store_part(core, __VA_ARGS__))
+#define pld_remote_load_part(core, ...) \
+    (pld_line(core, __LINE__), pld_remote_load_part(core, __VA_ARGS__))
 #define pld_remote_load(core, ...) (pld_line(core, __LINE__), pld_remote_load(core, __VA_ARGS__))
 #define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
 #define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
 #define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))
+#define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
+#define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
+#define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))
+#define pld_write_float(core, ...) (pld_line(core, __LINE__), pld_write_float(core, __VA_ARGS__))
+#define pld_tile_index(core, ...) (pld_line(core, __LINE__), pld_tile_index(core, __VA_ARGS__))
 #define pld_fail(core, ...) (pld_line(core, __LINE__), pld_fail(core, __VA_ARGS__))
 
 #ifdef __cplusplus

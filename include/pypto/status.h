@@ -30,7 +30,8 @@ extern "C" {
     X(INTERRUPTED, "KeyboardInterrupt")               \
     X(MEMORY, "MemoryError")                          \
     X(SYSTEM, "SystemError")                          \
-    X(INTERNAL, "InternalError")
+    X(INTERNAL, "InternalError")                      \
+    X(PARSER, "ParserError")
 
 typedef enum pypto_error_kind {
     PYPTO_ERROR_NONE = 0,

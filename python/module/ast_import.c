@@ -32,6 +32,7 @@ typedef enum node {
     NODE_BOOLOP,
     NODE_IFEXP,
     NODE_STARRED,
+    NODE_DICT,
     /* statements */
     NODE_ASSIGN,
     NODE_ANNOTATED,
@@ -56,61 +57,34 @@ typedef struct node_row {
 } node_row;
 
 static const node_row node_table[] = {
-    {"Name", NODE_NAME, NULL},
-    {"Constant", NODE_CONSTANT, NULL},
-    {"Attribute", NODE_ATTRIBUTE, NULL},
-    {"Call", NODE_CALL, NULL},
-    {"Subscript", NODE_SUBSCRIPT, NULL},
-    {"Slice", NODE_SLICE, NULL},
-    {"Tuple", NODE_TUPLE, NULL},
-    {"List", NODE_LIST, NULL},
-    {"UnaryOp", NODE_UNARY, NULL},
-    {"BinOp", NODE_BINARY, NULL},
-    {"Compare", NODE_COMPARE, NULL},
-    {"BoolOp", NODE_BOOLOP, NULL},
-    {"IfExp", NODE_IFEXP, NULL},
-    {"Starred", NODE_STARRED, NULL},
-    {"Assign", NODE_ASSIGN, NULL},
-    {"AnnAssign", NODE_ANNOTATED, NULL},
-    {"AugAssign", NODE_AUGMENTED, NULL},
-    {"Expr", NODE_EXPR, NULL},
-    {"For", NODE_FOR, NULL},
-    {"While", NODE_WHILE, NULL},
-    {"If", NODE_IF, NULL},
-    {"With", NODE_WITH, NULL},
-    {"Return", NODE_RETURN, NULL},
-    {"Break", NODE_BREAK, NULL},
-    {"Continue", NODE_CONTINUE, NULL},
-    {"Pass", NODE_PASS, NULL},
-    {"Add", NODE_OPERATOR, "+"},
-    {"Sub", NODE_OPERATOR, "-"},
-    {"Mult", NODE_OPERATOR, "*"},
-    {"MatMult", NODE_OPERATOR, "@"},
-    {"Div", NODE_OPERATOR, "/"},
-    {"FloorDiv", NODE_OPERATOR, "//"},
-    {"Mod", NODE_OPERATOR, "%"},
-    {"Pow", NODE_OPERATOR, "**"},
-    {"LShift", NODE_OPERATOR, "<<"},
-    {"RShift", NODE_OPERATOR, ">>"},
-    {"BitOr", NODE_OPERATOR, "|"},
-    {"BitXor", NODE_OPERATOR, "^"},
-    {"BitAnd", NODE_OPERATOR, "&"},
-    {"Invert", NODE_OPERATOR, "~"},
-    {"Not", NODE_OPERATOR, "not"},
-    {"UAdd", NODE_OPERATOR, "+"},
-    {"USub", NODE_OPERATOR, "-"},
-    {"And", NODE_OPERATOR, "and"},
-    {"Or", NODE_OPERATOR, "or"},
-    {"Eq", NODE_OPERATOR, "=="},
-    {"NotEq", NODE_OPERATOR, "!="},
-    {"Lt", NODE_OPERATOR, "<"},
-    {"LtE", NODE_OPERATOR, "<="},
-    {"Gt", NODE_OPERATOR, ">"},
-    {"GtE", NODE_OPERATOR, ">="},
-    {"Is", NODE_OPERATOR, "is"},
-    {"IsNot", NODE_OPERATOR, "is not"},
-    {"In", NODE_OPERATOR, "in"},
-    {"NotIn", NODE_OPERATOR, "not in"},
+    {"Name", NODE_NAME, NULL},           {"Constant", NODE_CONSTANT, NULL},
+    {"Attribute", NODE_ATTRIBUTE, NULL}, {"Call", NODE_CALL, NULL},
+    {"Subscript", NODE_SUBSCRIPT, NULL}, {"Slice", NODE_SLICE, NULL},
+    {"Tuple", NODE_TUPLE, NULL},         {"List", NODE_LIST, NULL},
+    {"UnaryOp", NODE_UNARY, NULL},       {"BinOp", NODE_BINARY, NULL},
+    {"Compare", NODE_COMPARE, NULL},     {"BoolOp", NODE_BOOLOP, NULL},
+    {"IfExp", NODE_IFEXP, NULL},         {"Starred", NODE_STARRED, NULL},
+    {"Dict", NODE_DICT, NULL},           {"Assign", NODE_ASSIGN, NULL},
+    {"AnnAssign", NODE_ANNOTATED, NULL}, {"AugAssign", NODE_AUGMENTED, NULL},
+    {"Expr", NODE_EXPR, NULL},           {"For", NODE_FOR, NULL},
+    {"While", NODE_WHILE, NULL},         {"If", NODE_IF, NULL},
+    {"With", NODE_WITH, NULL},           {"Return", NODE_RETURN, NULL},
+    {"Break", NODE_BREAK, NULL},         {"Continue", NODE_CONTINUE, NULL},
+    {"Pass", NODE_PASS, NULL},           {"Add", NODE_OPERATOR, "+"},
+    {"Sub", NODE_OPERATOR, "-"},         {"Mult", NODE_OPERATOR, "*"},
+    {"MatMult", NODE_OPERATOR, "@"},     {"Div", NODE_OPERATOR, "/"},
+    {"FloorDiv", NODE_OPERATOR, "//"},   {"Mod", NODE_OPERATOR, "%"},
+    {"Pow", NODE_OPERATOR, "**"},        {"LShift", NODE_OPERATOR, "<<"},
+    {"RShift", NODE_OPERATOR, ">>"},     {"BitOr", NODE_OPERATOR, "|"},
+    {"BitXor", NODE_OPERATOR, "^"},      {"BitAnd", NODE_OPERATOR, "&"},
+    {"Invert", NODE_OPERATOR, "~"},      {"Not", NODE_OPERATOR, "not"},
+    {"UAdd", NODE_OPERATOR, "+"},        {"USub", NODE_OPERATOR, "-"},
+    {"And", NODE_OPERATOR, "and"},       {"Or", NODE_OPERATOR, "or"},
+    {"Eq", NODE_OPERATOR, "=="},         {"NotEq", NODE_OPERATOR, "!="},
+    {"Lt", NODE_OPERATOR, "<"},          {"LtE", NODE_OPERATOR, "<="},
+    {"Gt", NODE_OPERATOR, ">"},          {"GtE", NODE_OPERATOR, ">="},
+    {"Is", NODE_OPERATOR, "is"},         {"IsNot", NODE_OPERATOR, "is not"},
+    {"In", NODE_OPERATOR, "in"},         {"NotIn", NODE_OPERATOR, "not in"},
 };
 
 static const node_row other_row = {"", NODE_OTHER, "?"};
@@ -315,6 +289,21 @@ static void import_subscript(importer *im, PyObject *object, syntax_expr *e)
     }
 }
 
+/* Stays an OTHER; its items are key, value, key, value. The key of ** is NULL. */
+static void import_dict(importer *im, PyObject *object, syntax_expr *e)
+{
+    PyObject *keys = field(object, "keys");
+    PyObject *values = field(object, "values");
+    e->kind = SYNTAX_OTHER;
+    e->text = "Dict";
+    for (Py_ssize_t i = 0; i < length(keys); i++) {
+        syntax_expr *key = import_optional(im, PyList_GetItem(keys, i));
+        syntax_expr *value = import_expr(im, PyList_GetItem(values, i));
+        vec_push(im->a, &e->items, key);
+        vec_push(im->a, &e->items, value);
+    }
+}
+
 static syntax_expr *import_expr(importer *im, PyObject *object)
 {
     syntax_expr *e = arena_new(im->a, syntax_expr);
@@ -371,6 +360,7 @@ static syntax_expr *import_expr(importer *im, PyObject *object)
         e->kind = SYNTAX_STARRED;
         e->a = import_expr(im, field(object, "value"));
         break;
+    case NODE_DICT: import_dict(im, object, e); break;
     default:
         e->kind = SYNTAX_OTHER;
         e->text = type_name(im, object);

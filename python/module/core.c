@@ -132,6 +132,13 @@ static PyMethodDef core_methods[] = {
      "compile(function, programs, names, arguments, platform) -> Program\n\n"
      "The program of a DSL function for these arguments (None: what its annotations say). One of\n"
      "`programs` that still serves, or a new one, which is appended."},
+    {"check", program_check, METH_VARARGS,
+     "check(functions)\n\nRaises the errors of DSL functions, judged by their annotations alone."},
+    {"lower", program_lower, METH_VARARGS,
+     "lower(function, names, arguments, platform) -> str\n\nThe IR behind all passes, as text."},
+    {"refuse", errors_refuse_at, METH_VARARGS,
+     "refuse(code, message, hint, file, line, column, end_column, source)\n\n"
+     "Raises a diagnostic that the package itself has found."},
     {"dump_syntax", core_dump_syntax, METH_VARARGS,
      "dump_syntax(definition, filename) -> str\n\nThe syntax tree of an ast.FunctionDef, as text."},
     {"resolve", core_resolve, METH_VARARGS,

@@ -43,6 +43,9 @@ PyObject *errors_raise(pypto_status *status);
 /* The same for one diagnostic without a place. Returns false. */
 bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* refuse(code, message, hint, file, line, column, end column, source line): raises a diagnostic that
+ * the package itself has found. */
+PyObject *errors_refuse_at(PyObject *module, PyObject *args);
 
 /* ---- ast_import.c ---- */
 
@@ -71,6 +74,8 @@ typedef struct embedding {
 /* On failure there is nothing to end. */
 bool embedding_begin(embedding *e, core_state *state, PyObject *entry);
 frontend_embedder embedding_interface(embedding *e);
+/* The number of a DSL function; a new one when it comes up for the first time. */
+int32_t embedding_number(embedding *e, PyObject *jit);
 /* For compile_request.waiting: releases the GIL while the C compiler runs. */
 void embedding_waiting(void *context, bool begins);
 /* Releases everything. False when a callback met an exception; it is set again. */
@@ -107,6 +112,8 @@ void tensor_release(held_argument *held);
 /* ---- program.c ---- */
 
 PyObject *program_compile(PyObject *module, PyObject *args);
+PyObject *program_check(PyObject *module, PyObject *args);
+PyObject *program_lower(PyObject *module, PyObject *args);
 bool program_init(PyObject *module);
 
 /* ---- tables.c ---- */

@@ -7,6 +7,7 @@
  *
  *     "path"      __pypto_path__ is its dotted name: operations, element types, enumeration members
  *     "dynamic"   a dimension; `name` is its symbol
+ *     "expression" arithmetic on dimensions: `left`, `operator`, `right`
  *     "function"  a DSL function (pypto/_jit.py)
  *     "type"      an annotation: `form`, a class, applied to the values `args`
  *     "unusable"  stands for a value that was not kept; `type_name` is its type
@@ -26,6 +27,8 @@
 
 /* Lists in lists deeper than this (or in themselves) are no constants. */
 #define LIST_DEPTH 8
+/* The same for arithmetic on dynamic dimensions. */
+#define DIM_DEPTH 64
 
 /* ---- the conversation ---- */
 
@@ -121,21 +124,51 @@ static PyObject *cell_of(embedding *e, PyObject *cells, PyObject *name)
     return kept(e, value);
 }
 
-/* The object that a name means in a DSL function, borrowed from `keep`; NULL when undefined. */
-static PyObject *look_up(embedding *e, int32_t function, const char *words)
+/* The object that a plain name means, borrowed from `keep`; NULL when undefined. */
+static PyObject *look_up_name(embedding *e, PyObject *jit, PyObject *name)
 {
-    PyObject *name = kept(e, PyUnicode_FromString(words));
-    PyObject *jit = PyList_GetItem(e->functions, function);
-    if (name == NULL || jit == NULL) {
-        hold_back(e);
-        return NULL;
-    }
     PyObject *scopes = attribute(e, jit, "_scopes"); /* (cells, locals, globals, builtins) */
-    if (scopes == NULL)
+    if (scopes == NULL || name == NULL)
         return NULL;
     PyObject *value = cell_of(e, PyTuple_GetItem(scopes, 0), name);
     for (Py_ssize_t i = 1; value == NULL && i < PyTuple_Size(scopes); i++)
         value = entry_of(e, PyTuple_GetItem(scopes, i), name);
+    return value;
+}
+
+/* A member of a Python object; whatever an object of the script raises means that it has none. */
+static PyObject *member_of(embedding *e, PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear();
+    return kept(e, value);
+}
+
+/* The object that a name means in a DSL function, borrowed from `keep`; NULL when undefined.
+ * "a.b" is a member of what `a` means; in a method "self.b" is another method. */
+static PyObject *look_up(embedding *e, int32_t function, const char *words)
+{
+    PyObject *jit = PyList_GetItem(e->functions, function);
+    if (jit == NULL) {
+        hold_back(e);
+        return NULL;
+    }
+    const char *dot = strchr(words, '.');
+    size_t length = dot == NULL ? strlen(words) : (size_t)(dot - words);
+    PyObject *first = kept(e, PyUnicode_FromStringAndSize(words, (Py_ssize_t)length));
+    PyObject *siblings = dot == NULL ? NULL : optional_attribute(e, jit, "_siblings");
+    bool sibling = siblings != NULL && PyDict_Check(siblings) && strncmp(words, "self.", 5) == 0;
+    PyObject *value = sibling ? siblings : look_up_name(e, jit, first);
+    while (value != NULL && dot != NULL) {
+        const char *start = dot + 1;
+        dot = strchr(start, '.');
+        length = dot == NULL ? strlen(start) : (size_t)(dot - start);
+        PyObject *name = kept(e, PyUnicode_FromStringAndSize(start, (Py_ssize_t)length));
+        if (name == NULL)
+            return NULL;
+        value = value == siblings ? entry_of(e, siblings, name) : member_of(e, value, name);
+    }
     return value;
 }
 
@@ -178,8 +211,7 @@ static name_value list_value(embedding *e, arena *a, PyObject *list, int depth)
     return result;
 }
 
-/* The number of a DSL function; a new one when it comes up for the first time. */
-static int32_t number_of(embedding *e, PyObject *jit)
+int32_t embedding_number(embedding *e, PyObject *jit)
 {
     Py_ssize_t count = PyList_Size(e->functions);
     for (Py_ssize_t i = 0; i < count; i++)
@@ -205,7 +237,7 @@ static name_value function_value(embedding *e, arena *a, PyObject *jit)
         hold_back(e);
         return (name_value){.kind = NAME_UNDEFINED};
     }
-    int32_t number = number_of(e, jit);
+    int32_t number = embedding_number(e, jit);
     return (name_value){
         .kind = NAME_FUNCTION,
         .function = number,
@@ -235,8 +267,24 @@ static bool type_value(embedding *e, arena *a, PyObject *value, name_value *resu
     return true;
 }
 
+/* Arithmetic on dimensions: left, operator, right. */
+static name_value dimension_value(embedding *e, arena *a, PyObject *value, int depth)
+{
+    PyObject *left = attribute(e, value, "left");
+    PyObject *right = attribute(e, value, "right");
+    const char *words = optional_text(e, value, "operator");
+    if (left == NULL || right == NULL || words == NULL || depth >= DIM_DEPTH)
+        return other_value(e, a, value);
+    name_value result = text_value(a, NAME_DIM, words);
+    result.count = 2;
+    result.items = arena_array(a, name_value, 2);
+    result.items[0] = describe(e, a, left, depth + 1);
+    result.items[1] = describe(e, a, right, depth + 1);
+    return result;
+}
+
 /* What a class that belongs to the package says about its object. False: it does not belong. */
-static bool own_value(embedding *e, arena *a, PyObject *value, name_value *result)
+static bool own_value(embedding *e, arena *a, PyObject *value, int depth, name_value *result)
 {
     const char *kind = optional_text(e, (PyObject *)Py_TYPE(value), "__pypto_kind__");
     const char *words = NULL;
@@ -248,6 +296,10 @@ static bool own_value(embedding *e, arena *a, PyObject *value, name_value *resul
     }
     if (strcmp(kind, "type") == 0)
         return type_value(e, a, value, result);
+    if (strcmp(kind, "expression") == 0) {
+        *result = dimension_value(e, a, value, depth);
+        return true;
+    }
     name_kind name = NAME_PATH;
     if (strcmp(kind, "path") == 0) {
         words = optional_text(e, value, "__pypto_path__");
@@ -285,7 +337,7 @@ static name_value describe(embedding *e, arena *a, PyObject *value, int depth)
     }
     if (PyList_Check(value) || PyTuple_Check(value))
         return list_value(e, a, value, depth);
-    if (own_value(e, a, value, &result)) /* before ints: enumeration members are ints too */
+    if (own_value(e, a, value, depth, &result)) /* before ints: enumeration members are ints too */
         return result;
     const char *path = path_of(e, value);
     if (path != NULL)
@@ -353,6 +405,27 @@ static void no_source(embedding *e, PyObject *python, const char *name, const ch
         "Cannot retrieve source code of '%s'%s%s", name, reason[0] == '\0' ? "" : ": ", reason);
 }
 
+/* What a method of the class form has and its syntax does not say. False after adding an error. */
+static bool complete_method(embedding *e, arena *a, PyObject *jit, syntax_function *syntax,
+                            pypto_status *errors)
+{
+    PyObject *siblings = optional_attribute(e, jit, "_siblings");
+    const char *program = optional_text(e, jit, "_program_name");
+    syntax->class_form = siblings != NULL;
+    if (program == NULL)
+        return true;
+    syntax->program = arena_strdup(a, program);
+    if (syntax->params.count == 0 || strcmp(syntax->params.items[0].name, "self") != 0) {
+        diag_add(errors, DIAG_BAD_METHOD, syntax->span, "write self as the first parameter",
+                 "method '%s' of program '%s' must take 'self' first", syntax->name, program);
+        return false;
+    }
+    syntax->params.items++;
+    syntax->params.count--;
+    syntax->params.capacity--;
+    return true;
+}
+
 static const frontend_source *embed_source(void *context, arena *a, int32_t function,
                                            pypto_status *errors)
 {
@@ -371,11 +444,12 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
         return NULL;
     }
     const char *file = file_name(e->keep, PyTuple_GetItem(found, 0));
+    syntax_function *syntax = NULL;
     if (file != NULL)
-        source->syntax =
-            ast_import_function(e->state, a, PyTuple_GetItem(found, 1), file, e->keep, errors);
-    if (source->syntax != NULL)
-        return source;
+        syntax = ast_import_function(e->state, a, PyTuple_GetItem(found, 1), file, e->keep, errors);
+    source->syntax = syntax;
+    if (syntax != NULL)
+        return complete_method(e, a, jit, syntax, errors) ? source : NULL;
     if (PyErr_Occurred()) {
         hold_back(e);
         no_source(e, python, source->qualified_name, "", errors);
@@ -405,12 +479,19 @@ static const char *embed_line_text(void *context, arena *a, const char *file, in
     return words;
 }
 
+static void embed_print(void *context, const char *line)
+{
+    (void)context;
+    PySys_FormatStdout("%s\n", line);
+}
+
 frontend_embedder embedding_interface(embedding *e)
 {
     return (frontend_embedder){
         .context = e,
         .resolve = embed_resolve,
         .source = embed_source,
+        .print = embed_print,
         .line_text = embed_line_text,
     };
 }

@@ -6,6 +6,7 @@
 #include "core.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* {"file", "line", "column", "end_line", "end_column"}, or None for no place. */
 static PyObject *span_object(const pypto_span *span)
@@ -81,4 +82,27 @@ bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
     va_end(args);
     errors_raise(&status);
     return false;
+}
+
+PyObject *errors_refuse_at(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *code, *message, *hint, *file, *source;
+    int line, column, end_column;
+    if (!PyArg_ParseTuple(args, "sszziiiz:refuse", &code, &message, &hint, &file, &line, &column,
+                          &end_column, &source))
+        return NULL;
+    pypto_span span = {.file = file, .line = line, .column = column};
+    span.end_line = line;
+    span.end_column = end_column;
+    pypto_status status = STATUS_OK;
+    for (int32_t i = 0; i < DIAG_COUNT; i++) {
+        if (strcmp(diag_lookup((diag_code)i)->code, code) == 0)
+            diag_add(&status, (diag_code)i, span, hint, "%s", message);
+    }
+    if (status_ok(status))
+        diag_add(&status, DIAG_INTERNAL, span, NULL, "unknown code %s: %s", code, message);
+    if (source != NULL)
+        diag_source(&status, source);
+    return errors_raise(&status);
 }

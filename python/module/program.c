@@ -39,6 +39,16 @@ static void arguments_release(call_arguments *args)
     *args = (call_arguments){0};
 }
 
+/* Holds item i of a tuple; errors call it by its parameter and the function. */
+static bool argument_hold(PyObject *values, PyObject *names, const char *function, Py_ssize_t i,
+                          held_argument *held)
+{
+    const char *name = i < PyTuple_Size(names) ? utf8(PyTuple_GetItem(names, i)) : "?";
+    char label[256];
+    (void)snprintf(label, sizeof label, "'%s' of '%s'", name == NULL ? "?" : name, function);
+    return name != NULL && tensor_hold(PyTuple_GetItem(values, i), label, held);
+}
+
 /* Holds all items of a tuple; item i of the tuple `names` is the parameter of argument i, for errors.
  * On failure nothing is held. */
 static bool arguments_hold(PyObject *values, PyObject *names, const char *function,
@@ -52,10 +62,7 @@ static bool arguments_hold(PyObject *values, PyObject *names, const char *functi
         return false;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        const char *name = i < PyTuple_Size(names) ? utf8(PyTuple_GetItem(names, i)) : "?";
-        char label[256];
-        (void)snprintf(label, sizeof label, "'%s' of '%s'", name == NULL ? "?" : name, function);
-        if (name == NULL || !tensor_hold(PyTuple_GetItem(values, i), label, &args->held[i])) {
+        if (!argument_hold(values, names, function, i, &args->held[i])) {
             arguments_release(args);
             return false;
         }
@@ -81,20 +88,28 @@ static frontend_arg described(const held_argument *held)
 }
 
 /* What the front end sees of the arguments: PyMem, never NULL on success even when there are
- * none. */
+ * none. `...` is one that is not given, NotImplemented one that stays a parameter. */
 static frontend_arg *arguments_describe(PyObject *values, PyObject *names, const char *function,
                                         int32_t *count)
 {
-    call_arguments args;
-    if (!arguments_hold(values, names, function, &args))
-        return NULL;
-    *count = (int32_t)args.count;
-    frontend_arg *result = PyMem_Calloc((size_t)args.count + 1, sizeof *result);
-    for (Py_ssize_t i = 0; result != NULL && i < args.count; i++)
-        result[i] = described(&args.held[i]);
-    arguments_release(&args);
+    Py_ssize_t size = PyTuple_Size(values);
+    frontend_arg *result = PyMem_Calloc((size_t)size + 1, sizeof *result);
+    *count = (int32_t)size;
     if (result == NULL)
         PyErr_NoMemory();
+    for (Py_ssize_t i = 0; result != NULL && i < size; i++) {
+        PyObject *value = PyTuple_GetItem(values, i);
+        held_argument held = {0};
+        if (value == Py_Ellipsis || value == Py_NotImplemented) {
+            result[i].kind = value == Py_NotImplemented ? FRONTEND_RUNTIME : FRONTEND_OPEN;
+        } else if (argument_hold(values, names, function, i, &held)) {
+            result[i] = described(&held);
+        } else {
+            PyMem_Free(result);
+            result = NULL;
+        }
+        tensor_release(&held);
+    }
     return result;
 }
 
@@ -173,6 +188,21 @@ static PyObject *find_program(core_state *state, PyObject *function, PyObject *p
     return NULL;
 }
 
+/* Who waits for more than a second learns what for. */
+static void tell_if_slow(const compile_request *request, const compile_output *output)
+{
+    const int64_t second = 1000000000;
+    double front = (double)output->front_ns / 1e9;
+    double back = (double)output->back_ns / 1e9;
+    char line[256];
+    if (output->front_ns + output->back_ns < second)
+        return;
+    (void)snprintf(line, sizeof line,
+                   "pypto: compiled %.100s in %.1f s, %.1f s of it in the C compiler\n",
+                   request->entry_name, front + back, back);
+    PySys_WriteStderr("%s", line);
+}
+
 static PyObject *new_program(core_state *state, PyObject *function, PyObject *programs,
                              compile_request *request)
 {
@@ -194,6 +224,8 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
         good = false;
     }
     pypto_status_clear(&status);
+    if (good)
+        tell_if_slow(request, &((program_object *)self)->output);
     if (!good || PyList_Append(programs, self) < 0)
         Py_CLEAR(self);
     return self;
@@ -242,6 +274,115 @@ done:
     Py_XDECREF(identity);
     Py_XDECREF(name);
     PyMem_Free(described_args);
+    return result;
+}
+
+/* ---- only looking ---- */
+
+/* Runs the check with a way back for exhausted memory. */
+static pypto_status check_guarded(arena *a, embedding *e, const int32_t *numbers, int32_t count)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0)
+        return diag_no_memory();
+    arena_set_recovery(a, &recovery);
+    frontend_embedder embedder = embedding_interface(e);
+    return frontend_check(a, &embedder, numbers, count);
+}
+
+/* Drops what is reported when a program is compiled, not when its text is read. */
+static void keep_parser_errors(pypto_status *status)
+{
+    pypto_status kept = STATUS_OK;
+    pypto_diagnostic *next;
+    for (pypto_diagnostic *d = status->diagnostics; d != NULL; d = next) {
+        next = d->next;
+        d->next = NULL;
+        pypto_status one = {d->kind, d};
+        if (d->kind == PYPTO_ERROR_VALUE)
+            pypto_status_clear(&one);
+        else
+            diag_append(&kept, &one);
+    }
+    *status = kept;
+}
+
+/* check(functions) */
+PyObject *program_check(PyObject *module, PyObject *args)
+{
+    PyObject *functions;
+    if (!PyArg_ParseTuple(args, "O!:check", &PyTuple_Type, &functions))
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(functions);
+    if (count == 0)
+        Py_RETURN_NONE;
+    embedding e;
+    arena *a = arena_create();
+    int32_t *numbers = PyMem_Calloc((size_t)count, sizeof *numbers);
+    bool begun = a != NULL && numbers != NULL &&
+                 embedding_begin(&e, core_state_of(module), PyTuple_GetItem(functions, 0));
+    bool good = begun;
+    pypto_status status = STATUS_OK;
+    if (begun) {
+        for (Py_ssize_t i = 0; i < count; i++)
+            numbers[i] = embedding_number(&e, PyTuple_GetItem(functions, i));
+        status = check_guarded(a, &e, numbers, (int32_t)count);
+        good = embedding_end(&e);
+    } else if (!PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    keep_parser_errors(&status);
+    if (good && !status_ok(status)) {
+        errors_raise(&status);
+        good = false;
+    }
+    pypto_status_clear(&status);
+    PyMem_Free(numbers);
+    arena_destroy(a);
+    if (!good)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* lower(function, names, arguments, platform) */
+PyObject *program_lower(PyObject *module, PyObject *args)
+{
+    PyObject *function, *names, *values, *result = NULL;
+    const char *platform;
+    frontend_arg *given = NULL;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(args, "OO!Os:lower", &function, &PyTuple_Type, &names, &values,
+                          &platform))
+        return NULL;
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return NULL;
+    }
+    if (values != Py_None) {
+        PyObject *name = PyObject_GetAttrString(function, "__name__");
+        const char *words = name == NULL ? NULL : utf8(name);
+        given = words == NULL ? NULL : arguments_describe(values, names, words, &count);
+        Py_XDECREF(name);
+        if (given == NULL)
+            return NULL;
+    }
+    embedding e;
+    if (embedding_begin(&e, core_state_of(module), function)) {
+        frontend_embedder embedder = embedding_interface(&e);
+        compile_request request = {
+            .embedder = &embedder, .args = given, .arg_count = count, .platform = platform};
+        char *words = NULL;
+        pypto_status status = compile_lower(&request, &words);
+        if (embedding_end(&e)) {
+            if (status_ok(status))
+                result = PyUnicode_FromString(words);
+            else
+                errors_raise(&status);
+        }
+        pypto_status_clear(&status);
+        free(words);
+    }
+    PyMem_Free(given);
     return result;
 }
 

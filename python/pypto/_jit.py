@@ -38,21 +38,29 @@ class _Unusable:
         self.type_name = type(value).__name__
 
 
-def _snapshot(frame: Any) -> dict[str, Any] | None:
+def _is_kept(value: Any) -> bool:
+    """Whether DSL code can use a value, or one of its members."""
+    if isinstance(value, _SIMPLE):
+        return True
+    kind = type(value)
+    return (
+        hasattr(kind, "__pypto_kind__")
+        or hasattr(kind, "__dataclass_fields__")
+        or kind.__name__ == "SimpleNamespace"
+        or kind.__module__ == "numpy"
+        and not hasattr(kind, "__setitem__")
+    )
+
+
+def _snapshot(frame: Any, names: Any = None) -> dict[str, Any] | None:
     """The local names of the frame that defines a function; None at module level. Annotations may
-    use them although the function's closure does not hold them."""
-    if frame.f_locals is frame.f_globals:
-        return None
+    use them although the function's closure does not hold them. `names` are others to take."""
+    if names is None:
+        names = frame.f_locals
+        if names is frame.f_globals:
+            return None
     return {
-        name: (
-            value
-            if isinstance(value, _SIMPLE)
-            or hasattr(type(value), "__pypto_kind__")
-            or type(value).__module__ == "numpy"
-            and not hasattr(type(value), "__setitem__")
-            else _Unusable(value)
-        )
-        for name, value in frame.f_locals.items()
+        name: value if _is_kept(value) else _Unusable(value) for name, value in list(names.items())
     }
 
 
@@ -105,7 +113,8 @@ class JITFunction:
     def compile(
         self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
     ) -> "DistributedCompiledProgram":
-        """Compiles for sample arguments, or, given none, for what the annotations say.
+        """Compiles for sample arguments, or, without tensors, for what the annotations say. Each
+        scalar then needs a number, or pl.RUNTIME to stay a parameter.
 
         Returns the same object for the same program and configuration.
         """
@@ -114,7 +123,7 @@ class JITFunction:
         try:
             self._require_entry()
             platform, device_ids = _settings_of(config, self.__name__)
-            bound = self._arguments(args, kwargs) if args or kwargs else None
+            bound = self._sample(args, kwargs)
             program = self._program(bound, platform)
         except Error as error:
             error.__traceback__ = None
@@ -122,8 +131,25 @@ class JITFunction:
         distributed = getattr(config, "distributed_config", None) or DistributedConfig()
         key = (program, platform, repr(distributed))
         if key not in self._compiled:
-            self._compiled[key] = DistributedCompiledProgram(program, platform, distributed)
+            baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
+            self._compiled[key] = DistributedCompiledProgram(
+                program, platform, distributed, source=self, baked=baked
+            )
         return self._compiled[key]
+
+    def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
+        """The `ir.Program` that `compile` with these arguments would make native code from. Its text
+        is the IR behind all passes. Touches no cache."""
+        import re
+
+        from ._program import Program
+
+        self._require_entry()
+        platform, _ = _settings_of(config, self.__name__)
+        names = self._function.__code__.co_varnames
+        text = _core.lower(self, names, self._sample(args, kwargs), platform)
+        functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
+        return Program(self.__name__, dict.fromkeys(functions), text)
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -161,6 +187,34 @@ class JITFunction:
                 "function is not supported yet; dispatch it from a @pl.jit.host function, "
                 "with device="
             )
+
+    def _sample(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments of a compile in declared order. What is not given is `...`, which is only
+        possible without sample tensors; NotImplemented stands for pl.RUNTIME. The front end knows
+        which parameters are tensors, and judges."""
+        from .language import RUNTIME
+
+        code = self._function.__code__
+        if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
+            return None
+        given = [*args, *kwargs.values()]
+        if any(not isinstance(v, (int, float)) and v is not RUNTIME for v in given):
+            for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
+                if value is RUNTIME:
+                    raise PyptoTypeError(
+                        f"{self.__name__}(): '{name}' received pl.RUNTIME, which is for compiling "
+                        "without sample tensors; pass a number"
+                    )
+            return self._arguments(args, kwargs)
+        names = code.co_varnames[: code.co_argcount]
+        if len(args) > len(names) or kwargs.keys() - set(names):
+            self._arguments(args, kwargs)  # which words the error
+        values: dict[str, Any] = dict.fromkeys(names, ...)
+        defaults = self._function.__defaults__ or ()
+        values.update(zip(names[len(names) - len(defaults) :], defaults))
+        values.update(zip(names, args))
+        values.update(kwargs)
+        return tuple(NotImplemented if v is RUNTIME else v for v in values.values())
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The arguments in declared order. Python itself binds them, and words its own errors. None

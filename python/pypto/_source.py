@@ -97,6 +97,30 @@ def find(jit: JITFunction) -> tuple[str, Any] | str:
     return "" if node is None else (source.filename, node)
 
 
+def enclosing_class(source: SourceFile, line: int) -> Any:
+    """The ast.ClassDef that a line is directly in; None when there is none."""
+    import ast
+
+    found = None
+    for node in ast.walk(source.tree()):
+        if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or 0):
+            found = node if found is None or node.lineno > found.lineno else found
+    return found
+
+
+def returns_value(function: FunctionType) -> bool:
+    """Whether a DSL function gives anything back, as far as its source is known."""
+    import ast
+
+    found = find(function)
+    if found is None:
+        return False
+    node = found[1]
+    if node.returns is not None:
+        return not (isinstance(node.returns, ast.Constant) and node.returns.value is None)
+    return any(isinstance(inner, ast.Return) and inner.value for inner in ast.walk(node))
+
+
 def line_text(filename: str, line: int) -> str | None:
     """A line, counted from 1, of a file that `load` has seen; without its newline."""
     source = _files.get(filename)

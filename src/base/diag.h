@@ -25,7 +25,16 @@ typedef struct diag_info {
     const char *title;
 } diag_info;
 
-const diag_info *diag_lookup(diag_code code);
+const diag_info *diag_lookup(diag_code code) EXPORTED(diag_lookup);
+
+/* What `pypto explain` prints: explanations.def. `example` is "" where none helps. */
+typedef struct diag_explanation {
+    const char *meaning;
+    const char *example;
+    const char *fix;
+} diag_explanation;
+
+const diag_explanation *diag_explain(diag_code code) EXPORTED(diag_explain);
 
 extern const pypto_span SPAN_NONE;
 
@@ -50,14 +59,14 @@ pypto_status diag_status(diag_code code, const char *hint, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /* The status for exhausted memory; owns nothing. */
-pypto_status diag_no_memory(void);
+pypto_status diag_no_memory(void) EXPORTED(diag_no_memory);
 
 /* A failed system call: "cannot <doing>: <strerror(error)>". */
 pypto_status diag_system(int error, const char *hint, const char *doing, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Moves all diagnostics of `from` behind those of `to`; `from` becomes a success. */
-void diag_append(pypto_status *to, pypto_status *from);
+void diag_append(pypto_status *to, pypto_status *from) EXPORTED(diag_append);
 
 static inline bool status_ok(pypto_status status)
 {

@@ -4,6 +4,7 @@
 #define BASE_OS_H
 
 #include "base/arena.h"
+#include "base/export.h"
 #include "base/vec.h"
 
 #include <pypto/status.h>
@@ -12,18 +13,18 @@
 #include <stdint.h>
 
 /* Monotonic time in nanoseconds. */
-int64_t os_now_ns(void);
+int64_t os_now_ns(void) EXPORTED(os_now_ns);
 /* The time that files are stamped with, in nanoseconds since 1970. */
 int64_t os_file_now_ns(void);
 
 /* CPUs this process may use: the affinity mask, bounded by the cgroup quota (rounded up); >= 1. */
-int32_t os_cpu_count(void);
+int32_t os_cpu_count(void) EXPORTED(os_cpu_count);
 /* The part of it that concerns cgroups: fewest CPUs that the groups named in `membership` (the text
  * of /proc/self/cgroup) and their parents below `mount` grant, or 0 when they set no limit. */
 int64_t os_cgroup_cpus(const char *mount, const char *membership);
 
 /* The whole file on the arena, NUL-terminated; *bytes may be NULL. NULL when it cannot be read. */
-char *os_read_file(arena *a, const char *path, int64_t *bytes);
+char *os_read_file(arena *a, const char *path, int64_t *bytes) EXPORTED(os_read_file);
 
 /* Writes beside `path` and renames, so that readers see the old file or the whole new one.
  * Mode 0600. */
@@ -40,7 +41,7 @@ typedef struct os_facts {
 } os_facts;
 
 /* False when it does not exist or cannot be reached. */
-bool os_file_facts(const char *path, os_facts *facts);
+bool os_file_facts(const char *path, os_facts *facts) EXPORTED(os_file_facts);
 
 /* Sets its modification time to now; what cannot be changed stays. */
 void os_touch(const char *path);
@@ -48,7 +49,7 @@ void os_touch(const char *path);
 /* The names in a directory, without "." and "..", in no order; on the arena. None when it cannot be
  * read. */
 typedef VEC(const char *) os_names;
-os_names os_list_dir(arena *a, const char *path);
+os_names os_list_dir(arena *a, const char *path) EXPORTED(os_list_dir);
 
 /* Creates the directory and its parents, mode 0700. */
 PYPTO_NODISCARD pypto_status os_make_dirs(const char *path);
@@ -56,7 +57,10 @@ PYPTO_NODISCARD pypto_status os_make_dirs(const char *path);
 PYPTO_NODISCARD pypto_status os_temp_dir(arena *a, const char *parent, char **path);
 /* Removes a file, link or directory with all its content. Follows no symbolic link. What cannot be
  * removed stays. */
-void os_remove_tree(const char *path);
+void os_remove_tree(const char *path) EXPORTED(os_remove_tree);
+/* A resource limit of this process: "files", "processes", "address space" or "file size"; -1 when there is
+ * none. */
+int64_t os_limit(const char *what) EXPORTED(os_limit);
 /* Atomically puts `from` in the place of `to`. */
 PYPTO_NODISCARD pypto_status os_rename(const char *from, const char *to);
 
@@ -71,7 +75,7 @@ PYPTO_NODISCARD pypto_status os_run(arena *a, const char *const *argv, char **ou
                                     int32_t *exit_code);
 
 /* Directory of the shared library (or program) that this code is linked into; on the arena. */
-char *os_library_dir(arena *a);
+char *os_library_dir(arena *a) EXPORTED(os_library_dir);
 /* Its full path. */
 char *os_library_path(arena *a);
 

@@ -1,8 +1,11 @@
-/* What stat() says of a file, for those who may not know Linux: the artifact cache, which trusts
- * only what this user owns, and the compiler's identity, which is its size and time. */
+/* Facts about the system, for those who may not know Linux. What stat() says of a file: the artifact
+ * cache trusts only what this user owns, the compiler's identity is its size and time. The
+ * limits of the process: for the `pypto` command. */
 #include "base/os.h"
 
 #include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,4 +34,25 @@ int64_t os_file_now_ns(void)
 void os_touch(const char *path)
 {
     (void)utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+int64_t os_limit(const char *what)
+{
+    static const struct {
+        const char *what;
+        int resource;
+    } known[] = {
+        {"files", RLIMIT_NOFILE},
+        {"processes", RLIMIT_NPROC},
+        {"address space", RLIMIT_AS},
+        {"file size", RLIMIT_FSIZE},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct rlimit limit;
+        if (strcmp(known[i].what, what) == 0 &&
+            getrlimit((__rlimit_resource_t)known[i].resource, &limit) == 0 &&
+            limit.rlim_cur != RLIM_INFINITY)
+            return (int64_t)limit.rlim_cur;
+    }
+    return -1;
 }

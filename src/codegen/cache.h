@@ -4,6 +4,7 @@
 #define CODEGEN_CACHE_H
 
 #include "base/arena.h"
+#include "base/export.h"
 #include "base/hash.h"
 
 #include <stdbool.h>
@@ -17,7 +18,7 @@ typedef struct cache {
 } cache;
 
 /* Finds the folder (settings.def CACHE_DIR), making it if need be. */
-cache cache_open(arena *a);
+cache cache_open(arena *a) EXPORTED(cache_open);
 
 /* The file for the manifest of one entry function; NULL without a cache. */
 const char *cache_front_path(const cache *c, hash_key front);

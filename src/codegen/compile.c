@@ -463,6 +463,39 @@ pypto_status compile_program(const compile_request *request, compile_output *out
     return j.status;
 }
 
+static void lower_guarded(job *j)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0) {
+        pypto_status_clear(&j->status);
+        j->status = diag_no_memory();
+        return;
+    }
+    arena_set_recovery(j->a, &recovery);
+    (void)lower(j);
+}
+
+pypto_status compile_lower(const compile_request *request, char **ir_text)
+{
+    job j = {.request = request, .status = STATUS_OK};
+    *ir_text = NULL;
+    j.target = platform_find(request->platform);
+    if (j.target == NULL)
+        return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
+                           request->platform, platform_names());
+    j.a = arena_create();
+    if (j.a == NULL)
+        return diag_no_memory();
+    lower_guarded(&j);
+    if (status_ok(j.status)) {
+        *ir_text = alloc_strdup(j.ir_text.bytes);
+        if (*ir_text == NULL)
+            j.status = diag_no_memory();
+    }
+    arena_destroy(j.a);
+    return j.status;
+}
+
 /* ---- later ---- */
 
 typedef struct question {

@@ -58,6 +58,10 @@ typedef struct compile_output {
 PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output)
     EXPORTED(compile_program);
 
+/* The IR of the program behind all passes, as text, released with free(). Touches no cache. */
+PYPTO_NODISCARD pypto_status compile_lower(const compile_request *request, char **ir_text)
+    EXPORTED(compile_lower);
+
 /* Whether `output` serves this request too: same argument pattern, every fact still true. A request
  * without arguments is served by what was compiled without them. */
 bool compile_still_serves(const compile_output *output, const compile_request *request)

@@ -10,6 +10,8 @@
 
 #include "codegen/emit_internal.h"
 
+#include <string.h>
+
 static void emit_head(emitter *e)
 {
     static const char *const planes[] = {"host function", "per-device wrapper", "in-core kernel"};
@@ -37,11 +39,24 @@ static void find_copy(void *context, ir_stmt *s)
               s->source->scratch_offset != s->target->scratch_offset;
 }
 
+static void find_tile_operation(void *context, ir_stmt *s)
+{
+    static const char *const prefixes[] = {"pld_row_", "pld_col_", "pld_matmul_"};
+    bool *found = context;
+    for (size_t i = 0; s->kind == IR_DO && i < sizeof prefixes / sizeof *prefixes; i++)
+        *found |= strncmp(s->op_def->emit, prefixes[i], strlen(prefixes[i])) == 0;
+}
+
 static void emit_includes(emitter *e)
 {
     bool copies = false;
-    for (int64_t i = 0; i < e->p->functions.count; i++)
+    bool tiles = false;
+    for (int64_t i = 0; i < e->p->functions.count; i++) {
         ir_visit_stmts(&e->p->functions.items[i]->body, find_copy, &copies);
+        ir_visit_stmts(&e->p->functions.items[i]->body, find_tile_operation, &tiles);
+    }
+    if (tiles)
+        emit_line(e, "#include <pypto/pld_tile.h>");
     emit_line(e, "#include <pypto/program.h>");
     emit_blank(e);
     if (copies) {

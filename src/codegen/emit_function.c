@@ -71,27 +71,10 @@ static bool is_emitted_tile(const emitter *e, const ir_var *var)
            (info->reads > 0 || info->definitions > 0);
 }
 
-typedef struct tile_use {
-    const emitter *e;
-    const ir_var *tile;
-    bool used;
-} tile_use;
-
-static void find_tile_write(void *context, ir_stmt *s)
-{
-    tile_use *use = context;
-    use->used |= s->target == use->tile && !is_dropped(use->e, s);
-}
-
 /* A tile that only dropped statements write has no pointer. */
 static bool needs_pointer(const emitter *e, const ir_var *var)
 {
-    if (!is_emitted_tile(e, var))
-        return false;
-    tile_use use = {e, var, e->vars[var->id].reads > 0};
-    if (!use.used)
-        ir_visit_stmts(&e->f->body, find_tile_write, &use);
-    return use.used;
+    return is_emitted_tile(e, var) && (e->vars[var->id].reads > 0 || e->vars[var->id].written);
 }
 
 static bool emit_tiles(emitter *e)
@@ -111,6 +94,8 @@ static bool emit_tiles(emitter *e)
                 : arena_printf(e->a, "(scratch + %lld)", (long long)var->scratch_offset);
         emit_line(e, "%s *const %s = (%s *)%s; /* %s */", type, var->c_name, type, address,
                   tile_comment(e, var));
+        if (var->type.ragged)
+            emit_line(e, "int64_t %s[%d] = {0};", tile_valid_name(e, var), var->type.ndim);
     }
     return any;
 }
@@ -231,20 +216,18 @@ static const char *zero_value(const emitter *e, const ir_var *var)
 
 static bool is_declared_before(const emitter *e, const ir_stmt *s)
 {
-    for (int64_t i = 0; i < e->f->vars.count; i++)
-        if (e->vars[i].declare_before == s)
-            return true;
-    return false;
+    const ir_var *const *first;
+    return declared_before(e, s, &first) > 0;
 }
 
 static void emit_declarations_before(emitter *e, const ir_stmt *s)
 {
-    for (int64_t i = 0; i < e->f->vars.count; i++) {
-        const ir_var *var = e->f->vars.items[i];
-        if (e->vars[i].declare_before != s)
-            continue;
+    const ir_var *const *first;
+    int64_t count = declared_before(e, s, &first);
+    for (int64_t i = 0; i < count; i++) {
+        const ir_var *var = first[i];
         emit_place(e, &s->span);
-        if (e->vars[i].cleared)
+        if (e->vars[var->id].cleared)
             emit_line(e, "%s = %s;", declarator(e, var, false), zero_value(e, var));
         else
             emit_line(e, "%s;", declarator(e, var, false));
@@ -262,8 +245,7 @@ static const char *assigned_text(emitter *e, const ir_stmt *s)
 
 /* ---- simple statements ---- */
 
-/* `name = value;` or `value;`, as one line with its place. */
-static void emit_value(emitter *e, const ir_stmt *s, const char *value)
+void emit_value(emitter *e, const ir_stmt *s, const char *value)
 {
     emit_place(e, &s->span);
     if (s->target == NULL)
@@ -274,8 +256,7 @@ static void emit_value(emitter *e, const ir_stmt *s, const char *value)
         emit_line(e, "%s = %s;", assigned_text(e, s), value);
 }
 
-/* A handle as the value of an assignment to `target`. */
-static const char *alias_text(emitter *e, const ir_var *target, const ir_var *source)
+const char *alias_text(emitter *e, const ir_var *target, const ir_var *source)
 {
     bool from_value = e->vars[source->id].storage == STORAGE_VALUE;
     if (e->vars[target->id].storage == STORAGE_VALUE)
@@ -292,56 +273,15 @@ static void emit_assign(emitter *e, const ir_stmt *s)
         emit_value(e, s, expr_as(e, s->value, target->type.dtype).text);
     } else if (target->type.kind != IR_TILE) {
         emit_value(e, s, alias_text(e, target, s->source));
-    } else if (target->scratch_offset != s->source->scratch_offset) {
+        return;
+    }
+    if (target->type.kind == IR_TILE)
+        emit_valid_copy(e, s);
+    if (target->type.kind == IR_TILE && target->scratch_offset != s->source->scratch_offset) {
         long long bytes = ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype);
         emit_place(e, &s->span);
         emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);
     }
-}
-
-static bool fits(const emitter *e, size_t length, size_t columns)
-{
-    return (size_t)e->depth * EMIT_INDENT + length <= columns;
-}
-
-static void emit_elementwise(emitter *e, const ir_stmt *s)
-{
-    const char *i = e->index;
-    const char *head = arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i,
-                                    (long long)ir_static_elems(&s->target->type), i);
-    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
-                                    op_element_text(e, s->op_def, s->operands, s->target));
-    emit_place(e, &s->span);
-    if (fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
-        emit_line(e, "%s %s", head, body);
-        return;
-    }
-    emit_line(e, "%s", head);
-    e->depth++;
-    emit_place(e, &s->span);
-    emit_line(e, "%s", body);
-    e->depth--;
-}
-
-static void emit_do(emitter *e, const ir_stmt *s)
-{
-    if (op_is_elementwise(s->op_def)) {
-        emit_elementwise(e, s);
-        return;
-    }
-    const char *value = op_text(e, s->op_def, s->operands, s->target);
-    bool through_operand = s->op_def->result_param >= 0;
-    if (s->target != NULL && s->target->type.kind != IR_TILE && !through_operand) {
-        emit_value(e, s, value);
-        return;
-    }
-    emit_place(e, &s->span);
-    emit_line(e, "%s;", value);
-    if (s->target == NULL || !through_operand)
-        return;
-    const ir_var *source = s->operands[s->op_def->result_param].var;
-    if (source != s->target && e->vars[s->target->id].storage != STORAGE_NONE)
-        emit_value(e, s, alias_text(e, s->target, source));
 }
 
 /* ---- calls ---- */
@@ -388,7 +328,7 @@ static void emit_call(emitter *e, const ir_stmt *s)
                            ? "NULL"
                            : arena_printf(e->a, "PLD_ARGS(%s)", join(e, args, s->operand_count));
     const char *line = arena_printf(e->a, "%s%s, %d);", head, list, s->operand_count);
-    if (fits(e, strlen(line), EMIT_CALL_COLUMNS) || s->operand_count == 0) {
+    if (emit_fits(e, strlen(line), EMIT_CALL_COLUMNS) || s->operand_count == 0) {
         emit_place(e, &s->span);
         emit_line(e, "%s", line);
         return;
@@ -539,6 +479,16 @@ static void emit_for(emitter *e, const ir_stmt *s)
     emit_line(e, "}");
 }
 
+static void emit_while(emitter *e, const ir_stmt *s)
+{
+    emit_place(e, &s->span);
+    emit_line(e, "while (%s) {", expr_c(e, s->value).text);
+    e->depth++;
+    emit_block(e, &s->body);
+    e->depth--;
+    emit_line(e, "}");
+}
+
 static const ir_stmt *else_if(const emitter *e, const ir_stmt *s)
 {
     bool chains = s->orelse.count == 1 && s->orelse.items[0]->kind == IR_IF &&
@@ -575,10 +525,19 @@ static void emit_stmt(emitter *e, const ir_stmt *s)
     emit_declarations_before(e, s);
     switch (s->kind) {
     case IR_ASSIGN: emit_assign(e, s); break;
-    case IR_DO: emit_do(e, s); break;
+    case IR_DO: emit_operation(e, s); break;
     case IR_CALL: emit_call(e, s); break;
     case IR_FOR: emit_for(e, s); break;
+    case IR_WHILE: emit_while(e, s); break;
     case IR_IF: emit_if(e, s); break;
+    case IR_BREAK:
+        emit_place(e, &s->span);
+        emit_line(e, "break;");
+        break;
+    case IR_CONTINUE:
+        emit_place(e, &s->span);
+        emit_line(e, "continue;");
+        break;
     case IR_RETURN:
         emit_place(e, &s->span);
         emit_line(e, "return;");
@@ -591,8 +550,9 @@ static void emit_block(emitter *e, const ir_block *block)
     for (int64_t i = 0; i < block->count; i++) {
         if (block == &e->f->body && i + 1 == block->count && block->items[i]->kind == IR_RETURN)
             break; /* C returns at the end by itself */
+        ir_stmt_kind kind = block->items[i]->kind;
         emit_stmt(e, block->items[i]);
-        if (block->items[i]->kind == IR_RETURN)
+        if (kind == IR_RETURN || kind == IR_BREAK || kind == IR_CONTINUE)
             break; /* what follows is never reached */
     }
 }

@@ -3,7 +3,8 @@
  *   emit.c           a program: head comment, functions, glue, table
  *   emit_function.c  one function's signature and statements
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
- *   emit_expr.c      scalar expressions and operands
+ *   emit_expr.c      scalar expressions
+ *   emit_ops.c       operations: operands, templates, loops over elements
  *   emit_table.c     entries, parameter tables, pld_function and pld_program
  *   emit_lines.c     indentation, #line, wrapped lists */
 #ifndef CODEGEN_EMIT_INTERNAL_H
@@ -26,10 +27,12 @@ typedef struct var_info {
     storage storage;
     int32_t reads;
     int32_t definitions;
+    bool written;              /* by a statement that is not dropped */
     const ir_stmt *defined_by; /* the statement whose assignment is also the declaration, or NULL */
     const ir_stmt
         *declare_before;    /* else: the statement in front of which it is declared, or NULL */
     bool cleared;           /* declared with a zero value: no path analysis says it is set */
+    const char *valid_name; /* a ragged tile: of the array that holds its valid extents */
     const char *param_name; /* a parameter of STORAGE_VALUE: what the C parameter is called */
 } var_info;
 
@@ -39,10 +42,15 @@ typedef struct emitter {
     const ir_program *p;
     /* The function being emitted. */
     const ir_function *f;
-    var_info *vars;      /* by variable id */
+    var_info *vars; /* by variable id */
+    /* Variables that are declared in front of a statement, sorted by it, then by id. */
+    const ir_var **before;
+    int64_t before_count;
     const char *context; /* "core" or "host" */
     const char *index;   /* a free name for the loops over elements */
-    const char *turn;    /* a free name for the counter of dispatches without device=, or NULL */
+    const char *row;     /* the same over rows and columns, while a broadcast is emitted */
+    const char *column;
+    const char *turn; /* a free name for the counter of dispatches without device=, or NULL */
     /* Writing. */
     int depth;
     int64_t c_line;      /* of the line being written, from 1 */
@@ -70,6 +78,8 @@ void emit_list(emitter *e, const char *head, const char *const *items, int64_t c
 /* Text that is safe inside a comment. */
 const char *emit_comment_text(emitter *e, const char *string);
 const char *emit_base_name(const char *path);
+/* Whether a line of that length, indented, fits into that many columns. */
+bool emit_fits(const emitter *e, size_t length, size_t columns);
 /* `wish`, or with a number behind it, so that it is free in the function at hand. */
 const char *emit_free_name(emitter *e, const char *wish);
 
@@ -120,14 +130,19 @@ const char *c_element_type(pypto_dtype dtype);
 /* "PYPTO_FP32" */
 const char *c_dtype_name(pypto_dtype dtype);
 
+/* ---- emit_ops.c ---- */
+
 /* A handle or tile as operand: "x" or "&x". */
 const char *handle_text(emitter *e, const ir_var *var);
 /* An operation's C text with its operands filled in. `target` may be NULL. */
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
-/* The same for one element of an elementwise operation: converted to the element type of `target`.
- */
-const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
-                            const ir_var *target);
+/* The array of a ragged tile's valid extents. */
+const char *tile_valid_name(emitter *e, const ir_var *tile);
+/* After an assignment or operation: the target's valid extents, where it is ragged, are those of the
+ * first tile operand, less the axes that the operation reduced. */
+void emit_valid_copy(emitter *e, const ir_stmt *s);
+/* A DO statement. */
+void emit_operation(emitter *e, const ir_stmt *s);
 
 /* ---- emit_vars.c ---- */
 
@@ -135,9 +150,15 @@ const char *op_element_text(emitter *e, const op_def *op, const ir_operand *oper
 void plan_vars(emitter *e);
 /* Whether a statement is not emitted, because nobody reads what it assigns and it has no effect. */
 bool is_dropped(const emitter *e, const ir_stmt *s);
+/* The part of e->before that belongs to a statement: *first and as many as are returned. */
+int64_t declared_before(const emitter *e, const ir_stmt *s, const ir_var *const **first);
 
 /* ---- emit_function.c ---- */
 
+/* `name = value;` or `value;`, as one line with its place. */
+void emit_value(emitter *e, const ir_stmt *s, const char *value);
+/* A handle as the value of an assignment to `target`. */
+const char *alias_text(emitter *e, const ir_var *target, const ir_var *source);
 /* The C function with the user's name and natural parameters. */
 void emit_function(emitter *e, const ir_function *f);
 /* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */

@@ -125,3 +125,8 @@ const char *emit_free_name(emitter *e, const char *wish)
         name = arena_printf(e->a, "%s_%d", wish, i);
     return name;
 }
+
+bool emit_fits(const emitter *e, size_t length, size_t columns)
+{
+    return (size_t)e->depth * EMIT_INDENT + length <= columns;
+}

@@ -18,18 +18,14 @@
  */
 #include "codegen/emit_internal.h"
 
+#include <stdlib.h>
+
 /* ---- dropped statements ---- */
 
 static void count_read(void *context, ir_var *var)
 {
     emitter *e = context;
     e->vars[var->id].reads++;
-}
-
-static void uncount_read(void *context, ir_var *var)
-{
-    emitter *e = context;
-    e->vars[var->id].reads--;
 }
 
 static void count_stmt(void *context, ir_stmt *s)
@@ -57,23 +53,54 @@ bool is_dropped(const emitter *e, const ir_stmt *s)
     return s->kind == IR_ASSIGN && (s->source == s->target || e->vars[s->target->id].reads <= 0);
 }
 
+typedef VEC(ir_stmt *) stmt_list;
+
 typedef struct dropping {
     emitter *e;
-    VEC(const ir_stmt *) dropped;
-    bool changed;
+    stmt_list *assignments;     /* by variable id */
+    VEC(const ir_var *) unread; /* whose assignments have not been looked at yet */
 } dropping;
 
-static void drop_stmt(void *context, ir_stmt *s)
+static void collect_assignment(void *context, ir_stmt *s)
 {
     dropping *d = context;
-    if (!is_dropped(d->e, s))
+    if (s->kind != IR_ASSIGN)
         return;
-    for (int64_t i = 0; i < d->dropped.count; i++)
-        if (d->dropped.items[i] == s)
-            return;
-    vec_push(d->e->a, &d->dropped, s);
-    ir_visit_uses(s, uncount_read, d->e);
-    d->changed = true;
+    if (s->source == s->target) /* dropped whoever reads the variable */
+        d->e->vars[s->target->id].reads--;
+    else
+        vec_push(d->e->a, &d->assignments[s->target->id], s);
+}
+
+static void uncount_read(void *context, ir_var *var)
+{
+    dropping *d = context;
+    if (--d->e->vars[var->id].reads == 0)
+        vec_push(d->e->a, &d->unread, var);
+}
+
+/* Leaves in e->vars[].reads what statements that are not dropped read. */
+static void drop_unread(emitter *e)
+{
+    dropping d = {.e = e};
+    d.assignments = arena_array(e->a, stmt_list, e->f->vars.count + 1);
+    ir_visit_stmts(&e->f->body, collect_assignment, &d);
+    for (int64_t i = 0; i < e->f->vars.count; i++) {
+        if (e->vars[i].reads <= 0)
+            vec_push(e->a, &d.unread, e->f->vars.items[i]);
+    }
+    while (d.unread.count > 0) {
+        const ir_var *var = d.unread.items[--d.unread.count];
+        for (int64_t i = 0; i < d.assignments[var->id].count; i++)
+            ir_visit_uses(d.assignments[var->id].items[i], uncount_read, &d);
+    }
+}
+
+static void note_written(void *context, ir_stmt *s)
+{
+    emitter *e = context;
+    if (s->target != NULL && !is_dropped(e, s))
+        e->vars[s->target->id].written = true;
 }
 
 /* ---- pointer or value ---- */
@@ -134,6 +161,7 @@ static void class_vars(emitter *e)
 typedef struct scope {
     const ir_block *block;
     const struct scope *outer;
+    const ir_stmt *owner; /* the statement of the outer block that holds this one */
     int depth;
 } scope;
 
@@ -177,11 +205,11 @@ static void note_read(void *context, ir_var *var)
     note_occurrence(context, var, false);
 }
 
-static void place_block(placing *p, const ir_block *block)
+static void place_block(placing *p, const ir_block *block, const ir_stmt *owner)
 {
     /* Scopes outlive this walk: occurrences point to them. */
     scope *here = arena_new(p->e->a, scope);
-    *here = (scope){block, p->scope, p->scope != NULL ? p->scope->depth + 1 : 0};
+    *here = (scope){block, p->scope, owner, p->scope != NULL ? p->scope->depth + 1 : 0};
     for (int64_t i = 0; i < block->count; i++) {
         const ir_stmt *s = block->items[i];
         p->scope = here;
@@ -191,8 +219,8 @@ static void place_block(placing *p, const ir_block *block)
         ir_visit_uses(s, note_read, p);
         if (s->target != NULL && s->kind != IR_FOR)
             note_occurrence(p, s->target, !assigns_itself(s));
-        place_block(p, &s->body);
-        place_block(p, &s->orelse);
+        place_block(p, &s->body, s);
+        place_block(p, &s->orelse, s);
     }
     p->scope = here->outer;
 }
@@ -228,16 +256,13 @@ static touch touch_block(const emitter *e, const ir_block *block, const ir_var *
     return TOUCH_NONE;
 }
 
-/* The statement of a block that touches the variable first. */
-static const ir_stmt *first_touching(const emitter *e, const ir_block *block, const ir_var *var,
-                                     touch *how)
+/* The statement that holds a variable's first occurrence, of the block of a scope around that. */
+static const ir_stmt *first_touching(const occurrences *of, const scope *around)
 {
-    for (int64_t i = 0; i < block->count; i++) {
-        *how = touch_stmt(e, block->items[i], var);
-        if (*how != TOUCH_NONE)
-            return block->items[i];
-    }
-    return NULL;
+    const ir_stmt *s = of->first;
+    for (const scope *at = of->first_scope; at != around; at = at->outer)
+        s = at->owner;
+    return s;
 }
 
 static void place_declaration(emitter *e, const ir_var *var, const occurrences *of)
@@ -249,14 +274,65 @@ static void place_declaration(emitter *e, const ir_var *var, const occurrences *
         info->defined_by = of->first;
         return;
     }
-    touch how = TOUCH_NONE;
-    const ir_stmt *first = first_touching(e, of->common->block, var, &how);
-    if (how == TOUCH_SET) {
+    const ir_stmt *first = first_touching(of, of->common);
+    if (touch_stmt(e, first, var) == TOUCH_SET) {
         info->declare_before = first;
         return;
     }
-    info->declare_before = first_touching(e, &e->f->body, var, &how);
+    const scope *function = of->common;
+    while (function->outer != NULL)
+        function = function->outer;
+    info->declare_before = first_touching(of, function);
     info->cleared = true;
+}
+
+/* The variable's statement goes along, because qsort() hands nothing else to the comparison. */
+typedef struct placed {
+    const ir_stmt *before;
+    const ir_var *var;
+} placed;
+
+static int compare_placed(const void *x, const void *y)
+{
+    const placed *a = x;
+    const placed *b = y;
+    if (a->before != b->before)
+        return (uintptr_t)a->before < (uintptr_t)b->before ? -1 : 1;
+    return a->var->id < b->var->id ? -1 : 1;
+}
+
+static void sort_declarations(emitter *e)
+{
+    int64_t count = 0;
+    placed *all = arena_array(e->a, placed, e->f->vars.count + 1);
+    for (int64_t i = 0; i < e->f->vars.count; i++) {
+        if (e->vars[i].declare_before != NULL)
+            all[count++] = (placed){e->vars[i].declare_before, e->f->vars.items[i]};
+    }
+    qsort(all, (size_t)count, sizeof *all, compare_placed);
+    e->before = arena_array(e->a, const ir_var *, count + 1);
+    e->before_count = count;
+    for (int64_t i = 0; i < count; i++)
+        e->before[i] = all[i].var;
+}
+
+int64_t declared_before(const emitter *e, const ir_stmt *s, const ir_var *const **first)
+{
+    int64_t low = 0;
+    int64_t high = e->before_count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        uintptr_t at = (uintptr_t)e->vars[e->before[middle]->id].declare_before;
+        if (at < (uintptr_t)s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = e->before + low;
+    int64_t count = 0;
+    while (low + count < e->before_count && e->vars[e->before[low + count]->id].declare_before == s)
+        count++;
+    return count;
 }
 
 void plan_vars(emitter *e)
@@ -264,19 +340,17 @@ void plan_vars(emitter *e)
     const ir_function *f = e->f;
     e->vars = arena_array(e->a, var_info, f->vars.count + 1);
     ir_visit_stmts(&f->body, count_stmt, e);
-    dropping d = {.e = e};
-    do {
-        d.changed = false;
-        ir_visit_stmts(&f->body, drop_stmt, &d);
-    } while (d.changed);
+    drop_unread(e);
+    ir_visit_stmts(&f->body, note_written, e);
     class_vars(e);
 
     placing p = {.e = e, .of = arena_array(e->a, occurrences, f->vars.count + 1)};
-    place_block(&p, &f->body);
+    place_block(&p, &f->body, NULL);
     for (int64_t i = 0; i < f->vars.count; i++) {
         const ir_var *var = f->vars.items[i];
         if (var->kind == IR_VAR_LOCAL && e->vars[i].storage != STORAGE_NONE &&
             e->vars[i].storage != STORAGE_TILE)
             place_declaration(e, var, &p.of[i]);
     }
+    sort_declarations(e);
 }

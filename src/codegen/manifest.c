@@ -57,6 +57,8 @@ static void add_arg(text *out, const frontend_arg *arg)
     case FRONTEND_FLOAT:
         text_printf(out, "float %llu\n", (unsigned long long)bits_of(arg->real));
         break;
+    case FRONTEND_OPEN: text_add(out, "open\n"); break;
+    case FRONTEND_RUNTIME: text_add(out, "runtime\n"); break;
     }
 }
 
@@ -240,6 +242,14 @@ static bool read_arg(reader *r, frontend_arg *arg)
         arg->kind = FRONTEND_BOOL;
         return read_count(r, 1, &arg->integer) && read_exactly(r, "\n");
     }
+    if (read_exactly(r, "open\n")) {
+        arg->kind = FRONTEND_OPEN;
+        return true;
+    }
+    if (read_exactly(r, "runtime\n")) {
+        arg->kind = FRONTEND_RUNTIME;
+        return true;
+    }
     arg->kind = FRONTEND_FLOAT;
     return read_exactly(r, "float ") && read_float(r, &arg->real) && read_exactly(r, "\n");
 }
@@ -320,6 +330,8 @@ static bool same_arg(const frontend_arg *x, const frontend_arg *y)
     case FRONTEND_INT: return x->integer == y->integer;
     case FRONTEND_BOOL: return (x->integer != 0) == (y->integer != 0);
     case FRONTEND_FLOAT: return bits_of(x->real) == bits_of(y->real);
+    case FRONTEND_OPEN:
+    case FRONTEND_RUNTIME: return true;
     case FRONTEND_TENSOR: break;
     }
     return x->dtype == y->dtype && x->ndim == y->ndim &&

@@ -7,6 +7,7 @@
  *   -std=c17 -O3 -march=native    loops over tiles become vector code for this very machine
  *   -ffp-contract=off             each operation of the DSL rounds by itself
  *   -fno-math-errno               square roots and rounding become instructions
+ *   -fno-trapping-math            comparisons may be evaluated early: choices become vector code
  *   -fwrapv                       integers wrap
  *   -fno-strict-aliasing          tiles of several types share scratch memory over time
  *   -fPIC -fno-plt -shared        a shared object whose calls of libpypto go straight to it
@@ -49,6 +50,7 @@ static const char *const compile_flags[] = {
 #endif
     "-ffp-contract=off",
     "-fno-math-errno",
+    "-fno-trapping-math",
     "-fwrapv",
     "-fno-strict-aliasing",
     "-fPIC",
@@ -65,7 +67,8 @@ static const char *const compile_flags[] = {
 };
 
 /* The headers that an emitted file includes. */
-static const char *const device_headers[] = {"program.h", "pld.h", "types.h"};
+static const char *const device_headers[] = {"program.h", "pld.h", "pld_math.h", "pld_tile.h",
+                                             "types.h"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -3,6 +3,7 @@
 #define CODEGEN_TOOLCHAIN_H
 
 #include "base/arena.h"
+#include "base/export.h"
 #include "base/hash.h"
 
 #include <pypto/status.h>
@@ -18,7 +19,7 @@ typedef struct toolchain {
 } toolchain;
 
 /* Finds the compiler and the device headers. Cheap: nothing is run. */
-PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t);
+PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t) EXPORTED(toolchain_find);
 
 /* Compiles and links one C file to a shared object. On failure the error quotes the compiler and
  * names `kept`, where the C file will be found. */

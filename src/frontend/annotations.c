@@ -42,6 +42,26 @@ static dsl_annotation no_type(lowering *fl, const char *path, const char *suffix
                arena_printf(fl->a, "'%s%s' is not a type of the DSL", path, suffix));
 }
 
+/* The short names that annotations may use without an import. */
+static const char *short_form(arena *a, const char *name)
+{
+    static const char *const known[] = {"Tensor", "Tile", "Scalar", "Out", "InOut", "Tuple"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i], name) == 0)
+            return arena_printf(a, "pl.%s", name);
+    }
+    return NULL;
+}
+
+/* "a.b.c" as written; NULL when it is not only names. */
+static const char *dotted_words(arena *a, const syntax_expr *e)
+{
+    if (e->kind == SYNTAX_NAME)
+        return e->text;
+    const char *base = e->kind == SYNTAX_ATTRIBUTE ? dotted_words(a, e->a) : NULL;
+    return base == NULL ? NULL : arena_printf(a, "%s.%s", base, e->text);
+}
+
 /* The canonical dotted name that an expression spells, or NULL; reports nothing. */
 static const char *dotted(frontend *fe, int32_t function, const syntax_expr *e)
 {
@@ -50,13 +70,19 @@ static const char *dotted(frontend *fe, int32_t function, const syntax_expr *e)
         if (v->kind == NAME_PATH)
             return v->text;
         /* Python's own: tuple[A, B]. */
-        return v->kind == NAME_OTHER && strcmp(e->text, "tuple") == 0 ? "tuple" : NULL;
+        if (v->kind == NAME_OTHER && strcmp(e->text, "tuple") == 0)
+            return "tuple";
+        return v->kind == NAME_UNDEFINED ? short_form(fe->a, e->text) : NULL;
     }
     if (e->kind != SYNTAX_ATTRIBUTE)
         return NULL;
     const char *base = dotted(fe, function, e->a);
-    if (base == NULL)
-        return NULL;
+    if (base == NULL) {
+        /* A member of a module of the script: types.DT. */
+        const char *name = dotted_words(fe->a, e);
+        const name_value *v = name == NULL ? NULL : resolve_name(fe, function, name);
+        return v != NULL && v->kind == NAME_PATH ? v->text : NULL;
+    }
     dsl_value v = path_value(fe->a, arena_printf(fe->a, "%s.%s", base, e->text), e->span);
     if (v.kind == VALUE_DTYPE)
         return arena_printf(fe->a, "pl.%s", dtype_spelling(v.dtype));
@@ -115,6 +141,12 @@ static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *n
         const ir_expr *symbol = symbol_expr(fl, v->text, span);
         return symbol == NULL ? poison() : scalar_value(symbol, span);
     }
+    if (v->kind == NAME_DIM) {
+        dsl_value x = dim_of_meaning(fl, &v->items[0], name, span);
+        dsl_value y = dim_of_meaning(fl, &v->items[1], name, span);
+        bool ok = x.kind != VALUE_POISON && y.kind != VALUE_POISON;
+        return ok ? scalar_binary(fl, v->text, x, y, span) : poison();
+    }
     const ir_expr *param = v->kind == NAME_UNDEFINED ? scalar_param(fl, name) : NULL;
     if (param != NULL)
         return scalar_value(param, span);
@@ -124,7 +156,8 @@ static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *n
                                    name, name),
                       "Unknown shape variable '%s'", name);
     return report(fl->fe, DIAG_BAD_ANNOTATION, span, NULL,
-                  "shape variable '%s' must be int or pl.dynamic", name);
+                  "shape variable '%s' must be int or pl.dynamic, not %s", name,
+                  v->kind == NAME_OTHER ? v->text : name_value_text(fl->a, v));
 }
 
 /* pl.dynamic("X"), written in place. */
@@ -141,6 +174,34 @@ static dsl_value dim_call(lowering *fl, const syntax_expr *e)
                   "Cannot resolve expression in a shape");
 }
 
+static dsl_value unresolved_dim(lowering *fl, const syntax_expr *e)
+{
+    return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
+                  "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
+                  "Cannot resolve expression in a shape");
+}
+
+/* SHAPE[0], an element of a list of the script. */
+static dsl_value dim_item(lowering *fl, const syntax_expr *e)
+{
+    const char *name = dotted_words(fl->a, e->a);
+    const name_value *list = name == NULL ? NULL : resolve_name(fl->fe, fl->function, name);
+    int64_t index = 0;
+    if (list == NULL || list->kind != NAME_LIST || e->items.count != 1)
+        return unresolved_dim(fl, e);
+    dsl_value v = dim_value(fl, e->items.items[0]);
+    if (v.kind == VALUE_POISON)
+        return v;
+    if (!ir_is_const_int(v.expr, &index))
+        return unresolved_dim(fl, e);
+    index += index < 0 ? list->count : 0;
+    if (index < 0 || index >= list->count)
+        return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
+                      "Failed to evaluate expression in a shape: '%s' has %d elements", name,
+                      list->count);
+    return dim_of_meaning(fl, &list->items[index], name, e->span);
+}
+
 static dsl_value dim_value(lowering *fl, const syntax_expr *e)
 {
     switch (e->kind) {
@@ -151,6 +212,13 @@ static dsl_value dim_value(lowering *fl, const syntax_expr *e)
         return literal_int(fl->a, e->integer, e->span);
     case SYNTAX_NAME:
         return dim_of_meaning(fl, resolve_name(fl->fe, fl->function, e->text), e->text, e->span);
+    case SYNTAX_ATTRIBUTE: {
+        const char *name = dotted_words(fl->a, e);
+        if (name != NULL)
+            return dim_of_meaning(fl, resolve_name(fl->fe, fl->function, name), name, e->span);
+        return unresolved_dim(fl, e);
+    }
+    case SYNTAX_SUBSCRIPT: return dim_item(fl, e);
     case SYNTAX_CALL: return dim_call(fl, e);
     case SYNTAX_BINARY: {
         dsl_value x = dim_value(fl, e->a);
@@ -163,11 +231,7 @@ static dsl_value dim_value(lowering *fl, const syntax_expr *e)
         dsl_value x = dim_value(fl, e->a);
         return x.kind == VALUE_POISON ? x : scalar_unary(fl, e->text, x, e->span);
     }
-    default:
-        return report(
-            fl->fe, DIAG_BAD_ANNOTATION, e->span,
-            "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
-            "Cannot resolve expression in a shape");
+    default: return unresolved_dim(fl, e);
     }
 }
 
@@ -200,6 +264,11 @@ static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
 static bool read_named_shape(lowering *fl, const name_value *v, const char *name, pypto_span span,
                              ir_type *type)
 {
+    if (v->kind == NAME_UNDEFINED) {
+        report(fl->fe, DIAG_BAD_ANNOTATION, span, "define it before the function",
+               "Unknown shape variable '%s'", name);
+        return false;
+    }
     if (v->kind != NAME_LIST) {
         report(fl->fe, DIAG_BAD_ANNOTATION, span, "write the shape in brackets: [1, 256]",
                "shape '%s' must be a list or tuple", name);
@@ -207,9 +276,9 @@ static bool read_named_shape(lowering *fl, const name_value *v, const char *name
     }
     bool ok = true;
     for (int32_t i = 0; i < v->count; i++) {
-        if (v->items[i].kind != NAME_INT && v->items[i].kind != NAME_DYNAMIC) {
-            report(fl->fe, DIAG_BAD_ANNOTATION, span,
-                   "write arithmetic on dimensions in the function's own annotation",
+        name_kind kind = v->items[i].kind;
+        if (kind != NAME_INT && kind != NAME_DYNAMIC && kind != NAME_DIM) {
+            report(fl->fe, DIAG_BAD_ANNOTATION, span, "use whole numbers and pl.dynamic names",
                    "shape '%s': element %d must be int or pl.dynamic", name, i);
             return false;
         }
@@ -222,9 +291,9 @@ static bool read_named_shape(lowering *fl, const name_value *v, const char *name
 static bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
 {
     bool ok = true;
-    if (e->kind == SYNTAX_NAME) {
-        ok = read_named_shape(fl, resolve_name(fl->fe, fl->function, e->text), e->text, e->span,
-                              type);
+    const char *words = dotted_words(fl->a, e);
+    if (words != NULL) {
+        ok = read_named_shape(fl, resolve_name(fl->fe, fl->function, words), words, e->span, type);
     } else if (e->kind == SYNTAX_LIST || e->kind == SYNTAX_TUPLE) {
         for (int64_t i = 0; i < e->items.count; i++) {
             dsl_value dim = dim_value(fl, e->items.items[i]);
@@ -256,12 +325,16 @@ static const char *nearest_dtype(arena *a, const char *path)
 static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
 {
     const char *path = dotted(fl->fe, fl->function, e);
-    if (path == NULL) {
+    dsl_value v = path == NULL ? poison() : path_value(fl->a, path, e->span);
+    bool named = e->kind == SYNTAX_NAME; /* a variable of the script, not pl.<something> */
+    if (path == NULL || (named && v.kind != VALUE_DTYPE)) {
+        const char *name = dotted_words(fl->a, e);
         report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "pl.FP32, pl.INT32, ...",
-               "the element type must be a DataType");
+               name == NULL ? "the element type must be a DataType"
+                            : "the element type '%s' must be a DataType",
+               name);
         return false;
     }
-    dsl_value v = path_value(fl->a, path, e->span);
     if (v.kind != VALUE_DTYPE && op_is_later(path)) {
         report(fl->fe, DIAG_LATER, e->span, NULL, "%s is not supported yet", path);
         return false;
@@ -273,6 +346,90 @@ static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
     }
     *dtype = v.dtype;
     return true;
+}
+
+/* ---- third and fourth slots ---- */
+
+static bool bad_extra(lowering *fl, pypto_span span, const char *hint, const char *message)
+{
+    (void)bad(fl, span, hint, message);
+    return false;
+}
+
+/* A layout or a memory space, `written` in the annotation and meaning `v`. */
+static bool check_placement(lowering *fl, const char *path, const char *written, const dsl_value *v,
+                            pypto_span span)
+{
+    bool tile = shaped_kind(path) == IR_TILE;
+    bool layout = v->kind == VALUE_ENUM && strcmp(v->text, "TensorLayout") == 0;
+    if (v->kind == VALUE_ENUM && strcmp(v->text, "MemorySpace") == 0)
+        return true; /* where the tile lies has no influence on its value */
+    if (tile && layout)
+        return bad_extra(fl, span, "leave it out: the layout of a tile is the compiler's business",
+                         "Tile does not accept layouts like pl.NZ");
+    if (layout) {
+        const char *name = enum_member_name("TensorLayout", v->integer);
+        bool row_major = strcmp(name, "DN") != 0 && strcmp(name, "NZ") != 0;
+        return row_major ||
+               bad_extra(fl, span, "leave it out: tensors are row-major",
+                         arena_printf(fl->a, "%s[..., %s] is not supported", path, written));
+    }
+    bool unknown = v->kind == VALUE_PATH && strncmp(v->text, "pl.", 3) == 0;
+    return bad_extra(
+        fl, span, "pl.ND, pl.MX_A_ZZ, pl.MX_B_NN",
+        arena_printf(fl->a, unknown ? "Unknown layout '%s'" : "layout '%s' must be a TensorLayout",
+                     written));
+}
+
+/* pl.TensorView(...), pl.TileView(...), pl.MemRef(...) */
+static bool check_view(lowering *fl, const syntax_expr *e)
+{
+    static const char *const keywords[] = {"valid_shape", "stride", "layout", "pad",
+                                           "start_offset"};
+    const char *path = dotted(fl->fe, fl->function, e->a);
+    bool tensor_view = path != NULL && strcmp(path, "pl.TensorView") == 0;
+    bool tile_view = path != NULL && strcmp(path, "pl.TileView") == 0;
+    if (path != NULL && strcmp(path, "pl.MemRef") == 0)
+        return true;
+    if (!tensor_view && !tile_view)
+        return bad_extra(fl, e->span, NULL, "the layout must be a TensorLayout");
+    for (int64_t i = 0; tensor_view && i < e->keywords.count; i++) {
+        const syntax_keyword *k = &e->keywords.items[i];
+        bool known = false;
+        for (size_t n = 0; k->name != NULL && n < sizeof keywords / sizeof *keywords; n++)
+            known = known || strcmp(keywords[n], k->name) == 0;
+        if (!known)
+            return bad_extra(fl, k->span, "valid_shape, stride, layout, pad",
+                             arena_printf(fl->a, "Unknown TensorView keyword '%s'",
+                                          k->name == NULL ? "**" : k->name));
+    }
+    if (!fl->syntax->class_form && tensor_view) {
+        report(fl->fe, DIAG_ARGUMENT_TYPE, e->span, "leave it out: tensors are row-major",
+               "a jit annotation does not yet support pl.TensorView");
+        return false;
+    }
+    return tile_view || (e->items.count == 0 && e->keywords.count == 0) ||
+           bad_extra(fl, e->span, "leave it out: tensors are row-major",
+                     "pl.Tensor[..., pl.TensorView(...)] is not supported");
+}
+
+static bool check_extra(lowering *fl, const char *path, const syntax_expr *e)
+{
+    if (e->kind == SYNTAX_STRING)
+        return true;
+    if (e->kind == SYNTAX_CALL)
+        return check_view(fl, e);
+    const char *written = dotted_words(fl->a, e);
+    if (written == NULL)
+        return bad_extra(fl, e->span, NULL, "the layout must be a TensorLayout");
+    const name_value *meaning = outer_meaning(fl, e);
+    if (meaning == NULL || meaning->kind == NAME_UNDEFINED)
+        return bad_extra(fl, e->span, "pl.ND, pl.MX_A_ZZ, pl.MX_B_NN",
+                         arena_printf(fl->a, "Unknown layout '%s'", written));
+    dsl_value v = {.kind = VALUE_OTHER};
+    if (meaning->kind == NAME_PATH)
+        v = path_value(fl->a, meaning->text, e->span);
+    return check_placement(fl, path, written, &v, e->span);
 }
 
 /* ---- whole annotations ---- */
@@ -298,14 +455,11 @@ static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_e
         return bad(fl, e->items.items[0]->span,
                    arena_printf(fl->a, "write the shape in brackets: %s[[1, 256], pl.FP32]", path),
                    "the shape must be a list or tuple");
-    for (int64_t i = 2; i < e->items.count; i++) {
-        const syntax_expr *extra = e->items.items[i];
-        const char *written = dotted(fl->fe, fl->function, extra);
-        if (extra->kind != SYNTAX_STRING)
-            return bad(fl, extra->span, "leave it out: tensors are row-major",
-                       arena_printf(fl->a, "%s[..., %s] is not supported", path,
-                                    written == NULL ? "..." : written));
-    }
+    bool extras_ok = true;
+    for (int64_t i = 2; i < e->items.count; i++)
+        extras_ok = check_extra(fl, path, e->items.items[i]) && extras_ok;
+    if (!extras_ok)
+        return failed();
     bool shape_ok = read_shape(fl, e->items.items[0], &result.type);
     bool dtype_ok = read_dtype(fl, e->items.items[1], &result.type.dtype);
     return shape_ok && dtype_ok ? result : failed();

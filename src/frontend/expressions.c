@@ -33,9 +33,18 @@ static dsl_value eval_name(lowering *fl, const syntax_expr *e)
     return name >= 0 ? scope_read(fl, name, e->span) : outer_name(fl, e->text, e->span);
 }
 
-/* Attributes exist on pypto's own objects only; those of element types are called, see eval_call. */
+static bool has_no_dtype(ir_kind kind)
+{
+    return kind == IR_BUFFER || kind == IR_COMM || kind == IR_NONE;
+}
+
+/* Attributes exist on pypto's own objects, and .shape and .dtype on tensors; those of element types are
+ * called, see eval_call. */
 static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
 {
+    dsl_value outer;
+    if (outer_member(fl, e, &outer))
+        return outer;
     dsl_value base = eval(fl, e->a);
     if (base.kind == VALUE_POISON)
         return base;
@@ -44,6 +53,12 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
         bool later = v.kind == VALUE_PATH && op_is_later(v.text);
         return later ? not_yet(fl, v.text, e->span) : v;
     }
+    dsl_value shape;
+    ir_type type;
+    if (strcmp(e->text, "shape") == 0 && shape_value(fl, &base, e->span, &shape))
+        return shape;
+    if (strcmp(e->text, "dtype") == 0 && value_type(&base, &type) && !has_no_dtype(type.kind))
+        return (dsl_value){.kind = VALUE_DTYPE, .dtype = type.dtype, .span = e->span};
     return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, NULL,
                   "Standalone attribute access not supported: '.%s' of %s", e->text,
                   describe(fl->a, &base));
@@ -88,6 +103,9 @@ static dsl_value eval_dtype_method(lowering *fl, const dsl_value *base, const sy
 static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_expr *e,
                                 int64_t target)
 {
+    dsl_value result;
+    if (lower_builtin(fl, path, e, &result))
+        return result;
     const op_def *op = op_find(path);
     if (op != NULL)
         return lower_operation(fl, op, e, target);
@@ -95,6 +113,8 @@ static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_exp
         return eval_dynamic(fl, e);
     if (op_is_later(path))
         return not_yet(fl, path, e->a->span);
+    if (strcmp(path, "pl.func_attr") == 0)
+        return lower_func_attr(fl, e);
     return unknown_operation(fl, path, e->a->span);
 }
 
@@ -109,7 +129,13 @@ static const char *builtin_hint(const char *name)
 static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
 {
     dsl_value callee;
-    if (e->a->kind == SYNTAX_ATTRIBUTE) {
+    if (lower_python_builtin(fl, e, target, &callee))
+        return callee;
+    if (is_bind_dynamic(fl, e))
+        return (dsl_value){.kind = VALUE_NONE, .span = e->span};
+    if (outer_member(fl, e->a, &callee)) {
+        /* a method of the program, or a function of a module of the script */
+    } else if (e->a->kind == SYNTAX_ATTRIBUTE) {
         dsl_value base = eval(fl, e->a->a);
         if (base.kind == VALUE_POISON)
             return base;
@@ -129,7 +155,8 @@ static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
         return eval_path_call(fl, callee.text, e, target);
     if (callee.kind == VALUE_FUNCTION)
         return lower_call(fl, (int32_t)callee.integer, e);
-    const char *name = e->a->kind == SYNTAX_NAME ? e->a->text : "";
+    bool named = e->a->kind == SYNTAX_NAME || e->a->kind == SYNTAX_ATTRIBUTE;
+    const char *name = named ? e->a->text : "";
     return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span, builtin_hint(name),
                   "Unsupported function call: '%s' is %s", name, describe(fl->a, &callee));
 }
@@ -192,13 +219,70 @@ static dsl_value eval_items(lowering *fl, const syntax_expr *e)
 
 /* ---- operators ---- */
 
-static dsl_value eval_binary(lowering *fl, const syntax_expr *e)
+static bool is_tile(const dsl_value *v)
+{
+    return v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
+}
+
+/* Operators on tiles are operations. Those that have a form of their own for a scalar on the right name
+ * it second; a scalar on the left of + and * changes sides. */
+static const char *tile_operation(const char *op, bool scalar)
+{
+    static const struct {
+        const char *op;
+        const char *tiles;
+        const char *scalar;
+    } rows[] = {
+        {"+", "pl.add", "pl.add"},   {"-", "pl.sub", "pl.sub"},  {"*", "pl.mul", "pl.mul"},
+        {"/", "pl.div", "pl.div"},   {"%", "pl.rem", "pl.rems"}, {"&", "pl.and_", "pl.ands"},
+        {"|", "pl.or_", "pl.ors"},   {"^", "pl.xor", "pl.xors"}, {"<<", "pl.shl", "pl.shls"},
+        {">>", "pl.shr", "pl.shrs"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].op, op) == 0)
+            return scalar ? rows[i].scalar : rows[i].tiles;
+    }
+    return NULL;
+}
+
+dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
+                       int64_t target)
+{
+    bool commutes = strcmp(op, "+") == 0 || strcmp(op, "*") == 0;
+    if (commutes && x.kind == VALUE_SCALAR && is_tile(&y)) {
+        dsl_value scalar = x;
+        x = y;
+        y = scalar;
+    }
+    bool right = is_tile(&y) || y.kind == VALUE_SCALAR;
+    const char *path = is_tile(&x) && right ? tile_operation(op, !is_tile(&y)) : NULL;
+    const op_def *row = path == NULL ? NULL : op_find(path);
+    if (row == NULL)
+        return scalar_binary(fl, op, x, y, span);
+    dsl_value values[2] = {x, y};
+    return lower_values(fl, row, values, 2, span, target);
+}
+
+static dsl_value eval_binary(lowering *fl, const syntax_expr *e, int64_t target)
 {
     dsl_value x = eval(fl, e->a);
     dsl_value y = eval(fl, e->b);
     if (x.kind == VALUE_POISON || y.kind == VALUE_POISON)
         return poison();
-    return scalar_binary(fl, e->text, x, y, e->span);
+    return value_binary(fl, e->text, x, y, e->span, target);
+}
+
+static dsl_value eval_unary(lowering *fl, const syntax_expr *e, int64_t target)
+{
+    dsl_value x = eval(fl, e->a);
+    if (x.kind == VALUE_POISON)
+        return x;
+    const char *path = strcmp(e->text, "-") == 0   ? "pl.neg"
+                       : strcmp(e->text, "~") == 0 ? "pl.not_"
+                                                   : NULL;
+    const op_def *row = path == NULL || !is_tile(&x) ? NULL : op_find(path);
+    return row != NULL ? lower_values(fl, row, &x, 1, e->span, target)
+                       : scalar_unary(fl, e->text, x, e->span);
 }
 
 /* a < b < c is a < b and b < c. */
@@ -254,14 +338,11 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
     case SYNTAX_SUBSCRIPT: return eval_subscript(fl, e, target);
     case SYNTAX_TUPLE:
     case SYNTAX_LIST: return eval_items(fl, e);
-    case SYNTAX_UNARY: {
-        dsl_value x = eval(fl, e->a);
-        return x.kind == VALUE_POISON ? x : scalar_unary(fl, e->text, x, e->span);
-    }
-    case SYNTAX_BINARY: return eval_binary(fl, e);
+    case SYNTAX_UNARY: return eval_unary(fl, e, target);
+    case SYNTAX_BINARY: return eval_binary(fl, e, target);
     case SYNTAX_COMPARE: return eval_comparison(fl, e);
     case SYNTAX_BOOLOP: return eval_logic(fl, e);
-    case SYNTAX_IFEXP: return unsupported(fl, e, "write an if statement", "IfExp");
+    case SYNTAX_IFEXP: return lower_conditional(fl, e, target);
     case SYNTAX_STARRED: return unsupported(fl, e, NULL, "Starred");
     case SYNTAX_SLICE: return unsupported(fl, e, NULL, "Slice");
     case SYNTAX_OTHER: return unsupported(fl, e, NULL, e->text);

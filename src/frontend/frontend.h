@@ -29,6 +29,7 @@ typedef enum name_kind {
     NAME_FUNCTION, /* function, plane: a DSL function */
     NAME_LIST,     /* items[count]: list or tuple */
     NAME_TYPE,     /* text[items[count]]: an annotation that the script has given a name */
+    NAME_DIM,      /* text: operator, items[2]: arithmetic on dynamic dimensions, NR * 2 */
     NAME_OTHER     /* text: the Python type's name */
 } name_kind;
 
@@ -52,11 +53,14 @@ typedef struct frontend_source {
 typedef struct frontend_embedder {
     void *context;
     /* The meaning of `name` in function number `function`: closure, then globals, then builtins.
-     * Strings and items on `a`. */
+     * `name` may be dotted: "consts.SIZE" is a member of a Python object, and in a method "self.step"
+     * is another method of the program. Strings and items on `a`. */
     name_value (*resolve)(void *context, arena *a, int32_t function, const char *name);
     /* The function's source, or NULL after adding a diagnostic. Strings on `a`. */
     const frontend_source *(*source)(void *context, arena *a, int32_t function,
                                      pypto_status *errors);
+    /* A line that pl.static_print prints. NULL: it goes nowhere. */
+    void (*print)(void *context, const char *line);
     /* Text of a line of a file for error messages, on `a`; NULL when unknown. */
     const char *(*line_text)(void *context, arena *a, const char *file, int32_t line);
 } frontend_embedder;
@@ -66,7 +70,9 @@ typedef enum frontend_arg_kind {
     FRONTEND_TENSOR,
     FRONTEND_INT,
     FRONTEND_FLOAT,
-    FRONTEND_BOOL
+    FRONTEND_BOOL,
+    FRONTEND_OPEN,   /* not given: a tensor as it is annotated; a scalar needs a value */
+    FRONTEND_RUNTIME /* a scalar that stays a parameter */
 } frontend_arg_kind;
 typedef struct frontend_arg {
     frontend_arg_kind kind;
@@ -100,4 +106,11 @@ const char *name_value_text(arena *a, const name_value *value) EXPORTED(name_val
 PYPTO_NODISCARD pypto_status frontend_lower(arena *a, const frontend_embedder *embedder,
                                             int32_t entry, const frontend_arg *args,
                                             int32_t arg_count, frontend_result *result);
+
+/* Lowers functions for what their annotations say, only to find their errors: how a program in class
+ * form is checked when its class statement runs. Kernels that the functions call are covered by their
+ * callers. */
+PYPTO_NODISCARD pypto_status frontend_check(arena *a, const frontend_embedder *embedder,
+                                            const int32_t *functions, int32_t count)
+    EXPORTED(frontend_check);
 #endif

@@ -115,14 +115,15 @@ static void prune_variables(frontend *fe, ir_function *f)
 {
     bool *used = arena_array(fe->a, bool, f->vars.count);
     ir_visit_stmts(&f->body, mark_stmt, used);
+    f->latest = map_make(fe->a);
     int64_t kept = 0;
     for (int64_t i = 0; i < f->vars.count; i++) {
         ir_var *var = f->vars.items[i];
         if (!used[i] && var->kind != IR_VAR_PARAM && var->kind != IR_VAR_DIM)
             continue;
-        var->version = 0;
-        for (int64_t k = 0; k < kept; k++)
-            var->version += strcmp(f->vars.items[k]->name, var->name) == 0;
+        const ir_var *previous = map_get(&f->latest, var->name);
+        var->version = previous == NULL ? 0 : previous->version + 1;
+        map_set(&f->latest, var->name, var);
         var->id = (int32_t)kept;
         f->vars.items[kept++] = var;
     }
@@ -222,6 +223,22 @@ static void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, i
     const instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
     check_entry(fe, self, args);
     order_functions(fe);
+}
+
+pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const int32_t *functions,
+                            int32_t count)
+{
+    frontend_result result = {0};
+    frontend *fe = arena_new(a, frontend);
+    fe->a = a;
+    fe->embedder = embedder;
+    fe->result = &result;
+    fe->answers = map_make(a);
+    fe->sources = map_make(a);
+    fe->program = ir_program_create(a, "check");
+    for (int32_t i = 0; i < count; i++)
+        (void)specialise(fe, functions[i], NULL, 0);
+    return fe->errors;
 }
 
 pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t entry,

@@ -8,11 +8,14 @@
  *   dims.c         pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
  *   signature.c    parameters of a function from its annotations and its caller's or entry's arguments
  *   expressions.c  names, attributes, subscripts, lists; dispatches to the next three
+ *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
  *   operations.c   operations of the table: argument binding and IR
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
- *   flow.c         if and for
+ *   flow.c         paths, what names are bound to where they meet; if
+ *   loops.c        for and while, break and continue, explicit carries
+ *   iterators.c    pl.range and its relatives
  *   writes.c       parameters that are written must be declared so
  *
  * Idea of errors: whatever fails reports once and evaluates to VALUE_POISON; whoever meets a poisoned
@@ -73,9 +76,8 @@ typedef enum binding_state {
     BINDING_LOOP_END  /* was the variable of a loop that has ended: loop, block, previous */
 } binding_state;
 
-/* A binding does not change once others may see it; assigning makes a new one, so that a snapshot of
- * the scope is a copy of its pointers. Only `read` is a mark, and a LOOP_END becomes BOUND when it is
- * read. */
+/* A binding does not change once others may see it; assigning makes a new one. Only `read` is a
+ * mark. */
 typedef struct binding {
     binding_state state;
     dsl_value v;
@@ -95,14 +97,62 @@ typedef struct binding {
     struct binding *previous;
 } binding;
 
+typedef VEC(ir_var *) var_list;
+
 typedef struct name_scope {
+    map index; /* name -> &positions[i] */
     const char **names;
     binding **bindings;
-    /* How many statements of the function bind the name; a parameter counts as one. */
-    int32_t *assignments;
+    int32_t
+        *assignments; /* statements of the function that bind the name; a parameter counts as one */
+    /* Per name the variables that belong to it, one per type of scalar and tile. A loop with
+     * explicit carries has lists of its own for the names that live in it only. */
+    var_list *vars;
+    int64_t *slots; /* per name: scratch of whoever collects names, -1 between uses */
     int64_t count;
     int64_t capacity;
 } name_scope;
+
+/* What a name was bound to before; names.bindings is changed by scope_set() only, which records it. */
+typedef struct name_change {
+    int64_t name;
+    binding *b;
+} name_change;
+typedef VEC(name_change) name_changes;
+
+/* A way to reach a place where paths meet: what it binds, other than all did where they parted. */
+typedef struct flow_path {
+    ir_block *block; /* where it ends */
+    bool jumps;      /* by a break or continue, which is the block's last statement */
+    name_changes changes;
+} flow_path;
+typedef VEC(flow_path) flow_paths;
+
+/* The innermost loop that is being lowered. */
+typedef struct loop_frame {
+    struct loop_frame *outer;
+    int64_t mark; /* of the trail, where the body began */
+    flow_paths breaks;
+    flow_paths continues;
+    const char
+        *no_jumps; /* "parallel loops": break and continue are refused; NULL: they may stand */
+} loop_frame;
+
+/* The loop with explicit carries whose body, not a block inside it, is being lowered. */
+typedef struct carry_frame {
+    const int64_t *names; /* that hold the carried values */
+    int32_t count;
+    const syntax_stmt *yield; /* the statement that was found, or NULL */
+} carry_frame;
+
+/* Names that a loop was found to carry as handles, so that lowering it again (inside another loop that is
+ * lowered again) does not have to find out. */
+typedef VEC(int64_t) name_set;
+typedef struct loop_memory {
+    const syntax_stmt *loop;
+    name_set carried;
+    int32_t attempts;
+} loop_memory;
 
 /* ---- one compile ---- */
 
@@ -153,7 +203,13 @@ struct lowering {
     ir_block *block; /* where statements go */
     int32_t depth;   /* 0 in the function's own block */
     int32_t loops;   /* enclosing loops */
-    bool terminated; /* the current path has returned */
+    loop_frame *loop;
+    carry_frame *carries; /* of the loop whose body is at hand */
+    bool in_branch;       /* a branch of an if is nearer than any loop */
+    name_changes trail;
+    VEC(loop_memory *) loop_memories;
+    VEC(ir_var *) cells; /* handles that statements set at run time */
+    bool terminated;     /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
     bool result_poisoned;
@@ -175,7 +231,12 @@ const frontend_source *source_of(frontend *fe, int32_t function);
 
 /* What is known of an argument when a function is specialised. */
 typedef struct given_param {
-    enum { GIVEN_UNKNOWN, GIVEN_TYPE, GIVEN_CONSTANT } kind;
+    enum {
+        GIVEN_UNKNOWN, /* an argument whose error has been reported */
+        GIVEN_OPEN,    /* the annotation alone decides */
+        GIVEN_TYPE,
+        GIVEN_CONSTANT
+    } kind;
     ir_type type;          /* TYPE: dims are constants or the caller's expressions */
     const ir_expr *number; /* CONSTANT: a scalar of the entry, baked in */
 } given_param;
@@ -193,6 +254,12 @@ static inline dsl_value poison(void)
 const name_value *resolve_name(frontend *fe, int32_t function, const char *name);
 /* The value of a name that is none of the function's own; reports undefined ones. */
 dsl_value outer_name(lowering *fl, const char *name, pypto_span span);
+/* What `a.b.c` means when its first name is none of the function's own: a dotted name of pypto, a
+ * member of a module or object of the script, or another method (`self.b`). NULL when it is something
+ * else; NAME_UNDEFINED when there is no such member. */
+const name_value *outer_meaning(lowering *fl, const syntax_expr *e);
+/* The value of an attribute whose object is a Python object outside the function. False: it is not. */
+bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v);
 /* What a dotted name of pypto stands for. */
 dsl_value path_value(arena *a, const char *path, pypto_span span);
 /* For messages: "a Tile", "the dtype fp32", "pl.load". */
@@ -204,8 +271,7 @@ void scope_declare(lowering *fl, const char *name, bool assigned);
 /* Declares every name that the block binds. */
 void scope_collect(lowering *fl, const syntax_block *block);
 int64_t scope_find(const lowering *fl, const char *name); /* -1: none of the function's names */
-/* The indices of the names that a block binds, each once. */
-typedef VEC(int64_t) name_set;
+/* The indices of the names that a block binds, each once, in order. */
 void names_bound(const lowering *fl, const syntax_block *block, name_set *set);
 void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 void scope_poison(lowering *fl, int64_t name);
@@ -222,8 +288,14 @@ dsl_value var_value(arena *a, ir_var *var, pypto_span span);
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
 /* Gives a value that will be read later a place of its own where it could change until then. */
 dsl_value settle(lowering *fl, dsl_value v);
-binding **scope_snapshot(const lowering *fl);
-void scope_restore(lowering *fl, binding *const *saved);
+void scope_set(lowering *fl, int64_t name, binding *b);
+/* Takes back what was bound since fl->trail.count was `mark`. */
+void scope_undo(lowering *fl, int64_t mark);
+/* Whether the variable belongs to the name, so that it may be assigned. */
+bool scope_owns(const lowering *fl, int64_t name, const ir_var *var);
+/* The variable of a loop that has ended is needed after it: it becomes a BOUND binding. */
+void keep_loop_variable(lowering *fl, int64_t name, binding *b);
+bool is_cell(const lowering *fl, const ir_var *var);
 bool same_value(const dsl_value *x, const dsl_value *y);
 /* Marks a binding, and those from before the enclosing loops that it stands for, as read. */
 void mark_read(binding *b);
@@ -282,6 +354,8 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
 
 /* ---- signature.c ---- */
 
+/* x.bind_dynamic(0, M) of a parameter: lower_signature() has dealt with it. */
+bool is_bind_dynamic(const lowering *fl, const syntax_expr *e);
 void lower_signature(lowering *fl, const given_param *given, int32_t count);
 /* Checks the entry's arguments (NULL: none were given) against its parameters, and fills
  * result->pattern. */
@@ -294,8 +368,21 @@ given_param *entry_given(arena *a, const frontend_arg *args, int32_t count);
 /* `target` is the name that the value will be assigned to, or -1: operations compute in its place. */
 dsl_value eval(lowering *fl, const syntax_expr *e);
 dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target);
+/* x op y: scalars, or tiles with tiles and scalars. */
+dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
+                       int64_t target);
 /* A scalar of an integer type; reports otherwise as "<what> must be an integer scalar". */
 bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v);
+
+/* ---- builtins.c ---- */
+
+/* Whether the dotted name is a word of the language rather than an operation; if so, its value. */
+bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_value *result);
+/* The same for calls of Python's own functions. */
+bool lower_python_builtin(lowering *fl, const syntax_expr *e, int64_t target, dsl_value *result);
+dsl_value lower_conditional(lowering *fl, const syntax_expr *e, int64_t target);
+/* The extents of a tensor, window or tile; false for anything else. */
+bool shape_value(lowering *fl, const dsl_value *v, pypto_span span, dsl_value *result);
 
 /* ---- scalars.c ---- */
 
@@ -307,6 +394,12 @@ dsl_value scalar_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, 
 dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span span);
 dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
 dsl_value scalar_logic(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span);
+/* IR_MIN or IR_MAX of two numbers; `what` names it in messages. */
+dsl_value scalar_extreme(lowering *fl, const char *what, ir_operator op, dsl_value x, dsl_value y,
+                         pypto_span span);
+/* Brings two scalars to one type, which *dtype becomes. False after reporting. */
+bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
+                  pypto_dtype *dtype);
 /* A scalar as a number of that type: literals must fit, integers wrap, floats round; between integers
  * and floats it is an error. `what` names it in the message. */
 dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const char *what);
@@ -316,6 +409,9 @@ bool condition(lowering *fl, const syntax_expr *e, const char *statement, dsl_va
 /* ---- operations.c ---- */
 
 dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target);
+/* An operation on values: those of its first `count` parameters; the others have their defaults. */
+dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
+                       pypto_span span, int64_t target);
 /* x[i, ...] on a host tensor. */
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* The statement that defines a variable, NULL when there is none. */
@@ -324,17 +420,70 @@ const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
 /* ---- calls.c ---- */
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call);
+/* pl.func_attr({...}): checked, and without effect. */
+dsl_value lower_func_attr(lowering *fl, const syntax_expr *call);
 
 /* ---- statements.c ---- */
 
 void lower_block(lowering *fl, const syntax_block *block);
+/* name = v, as an assignment of the script does it. */
+void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 /* After the body: the return annotation against what the body returns. */
 void check_results(lowering *fl);
 
 /* ---- flow.c ---- */
 
 void lower_if(lowering *fl, const syntax_stmt *s);
+/* What the path that ends here has bound since the trail was `mark`. */
+flow_path path_here(lowering *fl, int64_t mark, ir_block *block, bool jumps);
+/* What the path has each of the names bound to; called where paths parted. */
+binding **path_bindings(lowering *fl, const flow_path *p, const name_set *names);
+/* target = what b is bound to, at the end of the path. */
+void path_assign(lowering *fl, flow_path *p, ir_var *target, const binding *b);
+/* One binding for a name that is bs[i] at the end of paths[i]; assigns on the paths what differs. */
+binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *paths, binding **bs,
+                        int64_t count);
+bool same_type(const binding *x, const binding *y);
+void mark_read(binding *b);
+binding *copy_binding(lowering *fl, const binding *b);
+binding *state_binding(lowering *fl, binding_state state, pypto_span span);
+binding *conflict_binding(lowering *fl, const binding *x, const binding *y);
+
+/* ---- loops.c ---- */
+
 void lower_for(lowering *fl, const syntax_stmt *s);
+void lower_while(lowering *fl, const syntax_stmt *s);
+/* break or continue */
+void lower_jump(lowering *fl, const syntax_stmt *s);
+/* True: the statement was a pl.yield_ that a loop with explicit carries answers for, and is done. That of
+ * an if is an assignment like any other. */
+bool lower_yield(lowering *fl, const syntax_stmt *s);
+
+/* ---- iterators.c ---- */
+
+typedef enum iterator_kind {
+    ITERATOR_RANGE,
+    ITERATOR_PARALLEL,
+    ITERATOR_UNROLL,
+    ITERATOR_PIPELINE,
+    ITERATOR_WHILE
+} iterator_kind;
+
+/* What stands behind `in` of a for statement. */
+typedef struct iterator {
+    iterator_kind kind;
+    bool ok;
+    const ir_expr *start;
+    const ir_expr *stop;
+    const ir_expr *step;
+    const syntax_expr *init_values; /* NULL: none */
+    bool over_world;                /* range(pld.world_size()) */
+    bool surely_runs;
+} iterator;
+
+iterator lower_iterator(lowering *fl, const syntax_expr *e);
+/* e calls that operation of pypto, such as "pl.yield_"; evaluates the callee only. */
+bool calls_path(lowering *fl, const syntax_expr *e, const char *path);
 
 /* ---- writes.c ---- */
 

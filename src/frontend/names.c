@@ -49,6 +49,13 @@ static void add_value_text(text *out, const name_value *v)
         }
         text_add(out, "]");
         break;
+    case NAME_DIM:
+        text_add(out, "dim (");
+        add_value_text(out, &v->items[0]);
+        text_printf(out, " %s ", v->text);
+        add_value_text(out, &v->items[1]);
+        text_add(out, ")");
+        break;
     case NAME_OTHER: text_printf(out, "other %s", v->text); break;
     }
 }
@@ -95,6 +102,12 @@ static const char *short_path(arena *a, const char *path)
         {"pypto.language.distributed", "pld"},
         {"pypto.language", "pl"},
         {"pl.distributed", "pld"},
+        {"pl.Mem", "pl.MemorySpace"},
+        {"pl.ND", "pl.TensorLayout.ND"},
+        {"pl.DN", "pl.TensorLayout.DN"},
+        {"pl.NZ", "pl.TensorLayout.NZ"},
+        {"pl.MX_A_ZZ", "pl.TensorLayout.MX_A_ZZ"},
+        {"pl.MX_B_NN", "pl.TensorLayout.MX_B_NN"},
     };
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++) {
         size_t length = strlen(modules[i].full);
@@ -103,6 +116,19 @@ static const char *short_path(arena *a, const char *path)
             return arena_printf(a, "%s%s", modules[i].brief, path + length);
     }
     return path;
+}
+
+/* "pld.NotifyOp.Set" */
+static bool is_member(const char *path, const enum_member *m)
+{
+    const char *const words[] = {m->module, m->enumeration, m->member};
+    for (int i = 0; i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(path, words[i], length) != 0 || path[length] != (i < 2 ? '.' : '\0'))
+            return false;
+        path += length + 1;
+    }
+    return true;
 }
 
 dsl_value path_value(arena *a, const char *path, pypto_span span)
@@ -117,8 +143,7 @@ dsl_value path_value(arena *a, const char *path, pypto_span span)
     const enum_member *members = enum_members(&count);
     for (int32_t i = 0; i < count; i++) {
         const enum_member *m = &members[i];
-        const char *full = arena_printf(a, "%s.%s.%s", m->module, m->enumeration, m->member);
-        if (strcmp(path, full) == 0)
+        if (is_member(path, m))
             return (dsl_value){
                 .kind = VALUE_ENUM, .text = m->enumeration, .integer = m->value, .span = span};
     }
@@ -151,6 +176,12 @@ static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
         return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = v->count, .span = span};
     }
     case NAME_TYPE: return (dsl_value){.kind = VALUE_OTHER, .text = "Annotation", .span = span};
+    case NAME_DIM: {
+        dsl_value x = value_of(fl, &v->items[0], span);
+        dsl_value y = value_of(fl, &v->items[1], span);
+        bool ok = x.kind == VALUE_SCALAR && y.kind == VALUE_SCALAR;
+        return ok ? scalar_binary(fl, v->text, x, y, span) : poison();
+    }
     case NAME_OTHER: return (dsl_value){.kind = VALUE_OTHER, .text = v->text, .span = span};
     }
     return poison();
@@ -166,6 +197,65 @@ dsl_value outer_name(lowering *fl, const char *name, pypto_span span)
                   near != NULL ? arena_printf(fl->a, "did you mean '%s'?", near)
                                : "define it in this function, or before it in the module",
                   "Undefined variable '%s'", name);
+}
+
+/* The dotted name that the expression spells when its first part is none of the function's own
+ * names; NULL otherwise. */
+static const char *spelled(lowering *fl, const syntax_expr *e)
+{
+    if (e->kind == SYNTAX_NAME)
+        return scope_find(fl, e->text) < 0 ? e->text : NULL;
+    const char *base = e->kind == SYNTAX_ATTRIBUTE ? spelled(fl, e->a) : NULL;
+    return base == NULL ? NULL : arena_printf(fl->a, "%s.%s", base, e->text);
+}
+
+static bool is_self(const lowering *fl, const syntax_expr *e)
+{
+    return fl->syntax->program != NULL && e->kind == SYNTAX_NAME && strcmp(e->text, "self") == 0;
+}
+
+const name_value *outer_meaning(lowering *fl, const syntax_expr *e)
+{
+    const char *name = spelled(fl, e);
+    if (name == NULL || is_self(fl, e))
+        return NULL;
+    if (e->kind == SYNTAX_NAME || is_self(fl, e->a))
+        return resolve_name(fl->fe, fl->function, name);
+    const name_value *base = outer_meaning(fl, e->a);
+    if (base == NULL)
+        return NULL;
+    if (base->kind == NAME_OTHER)
+        return resolve_name(fl->fe, fl->function, name);
+    name_value *member = arena_new(fl->a, name_value);
+    *member = (name_value){.kind = NAME_PATH};
+    if (base->kind != NAME_PATH)
+        return NULL;
+    member->text = arena_printf(fl->a, "%s.%s", base->text, e->text);
+    return member;
+}
+
+bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v)
+{
+    if (e->kind != SYNTAX_ATTRIBUTE)
+        return false;
+    bool sibling = is_self(fl, e->a);
+    const name_value *base = sibling ? NULL : outer_meaning(fl, e->a);
+    if (!sibling && (base == NULL || base->kind != NAME_OTHER))
+        return false;
+    const name_value *member = outer_meaning(fl, e);
+    if (member == NULL)
+        return false;
+    if (member->kind != NAME_UNDEFINED)
+        *v = value_of(fl, member, e->span);
+    else if (sibling)
+        *v = report(fl->fe, DIAG_UNDEFINED_NAME, e->span,
+                    "methods are called as self.name(...); write it in the same class",
+                    "'%s' is not defined in program '%s'", e->text, fl->syntax->program);
+    else
+        *v =
+            report(fl->fe, DIAG_UNDEFINED_NAME, e->span, NULL,
+                   "Undefined variable '%s': %s has no such attribute", e->text, spelled(fl, e->a));
+    return true;
 }
 
 const char *describe(arena *a, const dsl_value *v)

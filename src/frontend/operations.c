@@ -230,6 +230,13 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
         return true;
     case VALUE_POISON: return false;
     case VALUE_STRING:
+        if (param->kind == OPERAND_WORD) {
+            const enum_member *member = enum_find(param->enum_name, v->text);
+            operand->kind = IR_OPERAND_ENUM;
+            operand->number = member != NULL ? member->value : -1;
+            return true;
+        }
+        break;
     case VALUE_PATH:
     case VALUE_FUNCTION:
     case VALUE_OTHER: break;
@@ -244,10 +251,15 @@ static ir_operand default_operand(arena *a, const op_param *param)
 {
     ir_operand operand = {.kind = IR_OPERAND_NONE};
     const char *dot = strchr(param->default_text, '.');
-    if (param->kind == OPERAND_ENUM && dot != NULL) {
-        const enum_member *member = enum_find(param->enum_name, dot + 1);
+    if (param->kind == OPERAND_WORD || (param->kind == OPERAND_ENUM && dot != NULL)) {
+        const enum_member *member =
+            enum_find(param->enum_name, dot != NULL ? dot + 1 : param->default_text);
         operand.kind = IR_OPERAND_ENUM;
         operand.number = member == NULL ? -1 : member->value;
+    } else if (strcmp(param->default_text, "True") == 0 ||
+               strcmp(param->default_text, "False") == 0) {
+        operand.kind = IR_OPERAND_EXPR;
+        operand.expr = ir_bool(a, strcmp(param->default_text, "True") == 0);
     } else if (strspn(param->default_text, "-0123456789") == strlen(param->default_text)) {
         operand.kind = IR_OPERAND_EXPR;
         int64_t number = 0;
@@ -371,9 +383,76 @@ static bool check_allocation(lowering *fl, pypto_span span, int64_t target)
     return true;
 }
 
+/* ---- forms ---- */
+
+static bool accepts(const op_param *param, const dsl_value *v)
+{
+    ir_kind kind = v->kind == VALUE_VAR ? v->var->type.kind : IR_NONE;
+    switch (param->kind) {
+    case OPERAND_TILE: return kind == IR_TILE;
+    case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
+    case OPERAND_TENSOR: return kind == IR_TENSOR;
+    case OPERAND_WINDOW: return kind == IR_WINDOW;
+    default: return v->kind == VALUE_SCALAR;
+    }
+}
+
+/* The argument that decides: the first, or the keyword that one of the forms calls its first. */
+static const syntax_expr *deciding_argument(const op_def *op, const syntax_expr *call)
+{
+    if (call->items.count > 0)
+        return call->items.items[0]->kind == SYNTAX_STARRED ? NULL : call->items.items[0];
+    for (; op != NULL; op = op->next_form) {
+        for (int64_t i = 0; i < call->keywords.count; i++) {
+            const syntax_keyword *keyword = &call->keywords.items[i];
+            if (keyword->name != NULL && strcmp(keyword->name, op->params[0].name) == 0)
+                return keyword->value;
+        }
+    }
+    return NULL;
+}
+
+/* The form that takes the value, of several the one that may stand here; the first when none does. */
+static const op_def *choose_form(const lowering *fl, const op_def *op, const dsl_value *first)
+{
+    const op_def *chosen = NULL;
+    for (const op_def *form = op; form != NULL; form = form->next_form) {
+        if (accepts(&form->params[0], first) &&
+            (chosen == NULL || !op_allowed(chosen, fl->ir->plane)))
+            chosen = form;
+    }
+    return chosen != NULL ? chosen : op;
+}
+
+dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
+                       pypto_span span, int64_t target)
+{
+    if (op->next_form != NULL && count > 0)
+        op = choose_form(fl, op, &values[0]);
+    if (!check_plane(fl, op, op->spellings[0], span))
+        return poison();
+    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    for (int32_t i = 0; i < op->param_count; i++) {
+        if (i >= count)
+            operands[i] = default_operand(fl->a, &op->params[i]);
+        else if (!value_operand(fl, op, &op->params[i], &values[i], &operands[i]))
+            return poison();
+    }
+    op_call checked = {fl->fe->program, fl->ir, op, operands, span, &fl->fe->errors};
+    return finish(fl, &checked, target, &values[0]);
+}
+
 dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target)
 {
     const syntax_expr *given[OP_MAX_PARAMS] = {NULL};
+    const syntax_expr *decides = op->next_form != NULL ? deciding_argument(op, call) : NULL;
+    dsl_value decided = poison();
+    if (decides != NULL) {
+        decided = eval(fl, decides);
+        if (decided.kind == VALUE_POISON)
+            return decided;
+        op = choose_form(fl, op, &decided);
+    }
     if (!check_plane(fl, op, op->spellings[0], call->span) ||
         (op->id == OP_ALLOC_WINDOW && !check_allocation(fl, call->span, target)) ||
         !bind_arguments(fl, op, call, given))
@@ -386,7 +465,7 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *cal
             operands[i] = default_operand(fl->a, &op->params[i]);
             continue;
         }
-        dsl_value v = eval(fl, given[i]);
+        dsl_value v = given[i] == decides ? decided : eval(fl, given[i]);
         ok = value_operand(fl, op, &op->params[i], &v, &operands[i]) && ok;
         if (i == 0)
             first = v;

@@ -128,8 +128,7 @@ static pypto_dtype promote(pypto_dtype x, pypto_dtype y)
     return dtype_bits(y) > dtype_bits(x) ? y : x;
 }
 
-/* Brings two scalars to one type, which *dtype becomes. False after reporting. */
-static bool unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
+bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
                   pypto_dtype *dtype)
 {
     if (x->literal && !y->literal && !adapt_literal(fl, op, x, y, span))
@@ -257,7 +256,7 @@ static dsl_value typed_binary(lowering *fl, const operator_row *row, dsl_value x
         return report(fl->fe, DIAG_BAD_SCALAR, span, "convert to an integer type with pl.cast",
                       "'%s' needs integers", row->spelling);
     /* A shift count has a type of its own; the result has that of what is shifted. */
-    if (!shift && !unify(fl, row->spelling, &x, &y, span, &dtype))
+    if (!shift && !scalar_unify(fl, row->spelling, &x, &y, span, &dtype))
         return poison();
     int64_t number = 0;
     bool known = ir_is_const_int(y.expr, &number);
@@ -293,6 +292,26 @@ dsl_value scalar_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, 
     if (is_float(&x) || is_float(&y))
         return literal_floats(fl, op, literal_real(&x), literal_real(&y), span);
     return literal_ints(fl, op, &x, &y, span);
+}
+
+dsl_value scalar_extreme(lowering *fl, const char *what, ir_operator op, dsl_value x, dsl_value y,
+                         pypto_span span)
+{
+    if (!need_scalars(fl, what, &x, &y) || !need_number(fl, what, &x) || !need_number(fl, what, &y))
+        return poison();
+    if (x.literal && y.literal) { /* Python's: the first of equal ones, as it is */
+        bool less = literal_real(&y) < literal_real(&x);
+        bool more = literal_real(&y) > literal_real(&x);
+        if (!is_float(&x) && !is_float(&y)) {
+            less = y.expr->integer < x.expr->integer;
+            more = y.expr->integer > x.expr->integer;
+        }
+        return (op == IR_MIN ? less : more) ? y : x;
+    }
+    pypto_dtype dtype = PYPTO_INDEX;
+    if (!scalar_unify(fl, what, &x, &y, span, &dtype))
+        return poison();
+    return scalar_value(ir_binary(fl->a, op, x.expr, y.expr, dtype, span), span);
 }
 
 dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span span)

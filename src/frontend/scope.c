@@ -1,8 +1,9 @@
 /* The names of one function: what each is bound to at the point that is being lowered.
  *
  * Names are function-wide, as in Python: a name that is assigned anywhere in the function is the
- * function's own everywhere in it. What a name is bound to changes from statement to statement; flow.c
- * takes snapshots and joins them where paths meet.
+ * function's own everywhere in it. What a name is bound to changes from statement to statement. Each
+ * change is recorded on a trail, so that flow.c can lower one path after the other from the same state
+ * and joins only what they changed: the cost of a branch is that of what stands in it.
  *
  * Scalars and tiles are values: a name's variable holds them, and assigning a value of the same type
  * computes into that variable again, so a loop-carried accumulator keeps one place. Handles (tensors,
@@ -56,11 +57,30 @@ static void collect_targets(arena *a, const syntax_block *block, target_list *li
 
 int64_t scope_find(const lowering *fl, const char *name)
 {
-    for (int64_t i = 0; i < fl->names.count; i++) {
-        if (strcmp(fl->names.names[i], name) == 0)
-            return i;
+    const int64_t *at = map_get(&fl->names.index, name);
+    return at == NULL ? -1 : *at;
+}
+
+static void grow_names(lowering *fl)
+{
+    name_scope *names = &fl->names;
+    int64_t count = names->count;
+    int64_t capacity = names->capacity == 0 ? 16 : names->capacity * 2;
+    name_scope grown = *names;
+    grown.capacity = capacity;
+    grown.names = arena_array(fl->a, const char *, capacity);
+    grown.bindings = arena_array(fl->a, binding *, capacity);
+    grown.assignments = arena_array(fl->a, int32_t, capacity);
+    grown.vars = arena_array(fl->a, var_list, capacity);
+    grown.slots = arena_array(fl->a, int64_t, capacity);
+    for (int64_t i = 0; i < count; i++) {
+        grown.names[i] = names->names[i];
+        grown.bindings[i] = names->bindings[i];
+        grown.assignments[i] = names->assignments[i];
+        grown.vars[i] = names->vars[i];
+        grown.slots[i] = names->slots[i];
     }
-    return -1;
+    *names = grown;
 }
 
 void scope_declare(lowering *fl, const char *name, bool assigned)
@@ -68,21 +88,17 @@ void scope_declare(lowering *fl, const char *name, bool assigned)
     name_scope *names = &fl->names;
     int64_t index = scope_find(fl, name);
     if (index < 0) {
-        if (names->count == names->capacity) {
-            int64_t capacity = names->capacity == 0 ? 16 : names->capacity * 2;
-            name_scope grown = {arena_array(fl->a, const char *, capacity),
-                                arena_array(fl->a, binding *, capacity),
-                                arena_array(fl->a, int32_t, capacity), names->count, capacity};
-            for (int64_t i = 0; i < names->count; i++) {
-                grown.names[i] = names->names[i];
-                grown.bindings[i] = names->bindings[i];
-                grown.assignments[i] = names->assignments[i];
-            }
-            *names = grown;
-        }
+        if (names->index.a == NULL)
+            names->index = map_make(fl->a);
+        if (names->count == names->capacity)
+            grow_names(fl);
         index = names->count++;
         names->names[index] = name;
         names->bindings[index] = arena_new(fl->a, binding);
+        names->slots[index] = -1;
+        int64_t *position = arena_new(fl->a, int64_t);
+        *position = index;
+        map_set(&names->index, name, position);
     }
     names->assignments[index] += assigned ? 1 : 0;
 }
@@ -101,12 +117,13 @@ void names_bound(const lowering *fl, const syntax_block *block, name_set *set)
     collect_targets(fl->a, block, &list);
     for (int64_t i = 0; i < list.count; i++) {
         int64_t index = scope_find(fl, list.items[i]->text);
-        bool known = false;
-        for (int64_t k = 0; k < set->count; k++)
-            known = known || set->items[k] == index;
-        if (!known)
-            vec_push(fl->a, set, index);
+        if (fl->names.slots[index] >= 0)
+            continue;
+        fl->names.slots[index] = set->count;
+        vec_push(fl->a, set, index);
     }
+    for (int64_t i = 0; i < set->count; i++)
+        fl->names.slots[set->items[i]] = -1;
 }
 
 /* ---- values and variables ---- */
@@ -213,7 +230,7 @@ void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span sp
     ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_ASSIGN, span);
     s->target = target;
     if (v->kind == VALUE_SCALAR)
-        s->value = v->expr;
+        s->value = ir_convert(fl->a, v->expr, target->type.dtype, span);
     else
         s->source = v->var;
 }
@@ -254,6 +271,21 @@ dsl_value settle(lowering *fl, dsl_value v)
 
 /* ---- bindings ---- */
 
+void scope_set(lowering *fl, int64_t name, binding *b)
+{
+    name_change change = {name, fl->names.bindings[name]};
+    vec_push(fl->a, &fl->trail, change);
+    fl->names.bindings[name] = b;
+}
+
+void scope_undo(lowering *fl, int64_t mark)
+{
+    while (fl->trail.count > mark) {
+        const name_change *last = &fl->trail.items[--fl->trail.count];
+        fl->names.bindings[last->name] = last->b;
+    }
+}
+
 void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
     binding *b = arena_new(fl->a, binding);
@@ -261,7 +293,7 @@ void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span)
     b->v = v;
     b->span = span;
     b->depth = fl->depth;
-    fl->names.bindings[name] = b;
+    scope_set(fl, name, b);
 }
 
 void scope_poison(lowering *fl, int64_t name)
@@ -269,18 +301,23 @@ void scope_poison(lowering *fl, int64_t name)
     scope_bind(fl, name, poison(), SPAN_NONE);
 }
 
-binding **scope_snapshot(const lowering *fl)
+bool scope_owns(const lowering *fl, int64_t name, const ir_var *var)
 {
-    binding **saved = arena_array(fl->a, binding *, fl->names.count);
-    for (int64_t i = 0; i < fl->names.count; i++)
-        saved[i] = fl->names.bindings[i];
-    return saved;
+    const var_list *own = &fl->names.vars[name];
+    for (int64_t i = 0; i < own->count; i++) {
+        if (own->items[i] == var)
+            return true;
+    }
+    return false;
 }
 
-void scope_restore(lowering *fl, binding *const *saved)
+bool is_cell(const lowering *fl, const ir_var *var)
 {
-    for (int64_t i = 0; i < fl->names.count; i++)
-        fl->names.bindings[i] = saved[i];
+    for (int64_t i = 0; i < fl->cells.count; i++) {
+        if (fl->cells.items[i] == var)
+            return true;
+    }
+    return false;
 }
 
 static void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s)
@@ -301,45 +338,20 @@ static ir_stmt *new_assign(lowering *fl, ir_var *target, const ir_expr *number, 
     return s;
 }
 
-void mark_read(binding *b)
-{
-    for (; b != NULL; b = b->origin)
-        b->read = true;
-}
-
-/* What a loop variable's own variable holds when the loop does not run: what the name was before. A loop
- * that surely runs needs nothing, and only a C compiler does not see it: 0. */
-static void set_before_loop(lowering *fl, int64_t name, binding *b, ir_var *var)
-{
-    binding *previous = b->previous;
-    if (previous->state == BINDING_LOOP_END)
-        keep_loop_variable(fl, name, previous);
-    bool number = previous->state == BINDING_BOUND && previous->v.kind == VALUE_SCALAR &&
-                  ir_is_integer(previous->v.expr->dtype);
-    pypto_span span = b->loop->span;
-    if (!number) {
-        insert_stmt(fl, &fl->ir->body, 0, new_assign(fl, var, ir_int(fl->a, 0), span));
-        return;
-    }
-    mark_read(previous);
-    if (value_var(&previous->v) == var)
-        return;
-    int64_t at = 0;
-    while (at < b->block->count && b->block->items[at] != b->loop)
-        at++;
-    const ir_expr *before = ir_convert(fl->a, previous->v.expr, PYPTO_INDEX, span);
-    insert_stmt(fl, b->block, at, new_assign(fl, var, before, span));
-}
-
-/* Reading a loop variable after its loop is rare, so the statements that it needs are put in then: the
- * first of the body stores it in the name's own variable. */
+/* A loop variable is read after its loop: the loop's body now stores it in the name's own variable, and
+ * what the name was before (or 0) is stored there first, for loops that do not run. */
 void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 {
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
-    ir_var *var = scope_target(fl, name, &type, b->loop->span);
-    set_before_loop(fl, name, b, var);
-    insert_stmt(fl, &b->loop->body, 0,
-                new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
+    pypto_span span = b->loop->span;
+    ir_var *var = scope_target(fl, name, &type, span);
+    if (value_var(&b->v) != var) {
+        int64_t at = 0;
+        while (at < b->block->count && b->block->items[at] != b->loop)
+            at++;
+        insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, span));
+    }
+    insert_stmt(fl, &b->loop->body, 0, new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
     for (binding *same = b; same != NULL; same = same->origin) {
         same->state = BINDING_BOUND;
         same->v = var_value(fl->a, var, b->span);
@@ -359,7 +371,8 @@ static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
 dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
 {
     binding *b = fl->names.bindings[name];
-    mark_read(b);
+    for (binding *seen = b; seen != NULL; seen = seen->origin)
+        seen->read = true;
     dsl_value v = b->v;
     switch (b->state) {
     case BINDING_UNBOUND: return unbound(fl, name, span);
@@ -394,20 +407,20 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
     return v;
 }
 
-/* Reuses the name's variable of that type, whichever it is: what it held is dead once the name is
- * assigned again. Handles are new each time, because another name may be bound to the same one. */
+/* Reuses the name's variable of that type: what it held is dead once the name is assigned again.
+ * Handles are new each time, because another name may be bound to the same one. */
 ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span)
 {
     if (name < 0)
         return temporary(fl, type, span);
-    const char *spelled = fl->names.names[name];
     if (ir_is_handle(type->kind))
-        return new_local(fl, spelled, type, span);
-    for (int64_t i = 0; i < fl->ir->vars.count; i++) {
-        ir_var *var = fl->ir->vars.items[i];
-        if (var->kind == IR_VAR_LOCAL && ir_type_equal(&var->type, type) &&
-            strcmp(var->name, spelled) == 0)
-            return var;
+        return new_local(fl, fl->names.names[name], type, span);
+    var_list *own = &fl->names.vars[name];
+    for (int64_t i = 0; i < own->count; i++) {
+        if (ir_type_equal(&own->items[i]->type, type))
+            return own->items[i];
     }
-    return new_local(fl, spelled, type, span);
+    ir_var *var = new_local(fl, fl->names.names[name], type, span);
+    vec_push(fl->a, own, var);
+    return var;
 }

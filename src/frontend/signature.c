@@ -11,6 +11,8 @@
 
 #include "ops/dtypes.h"
 
+#include <string.h>
+
 /* ---- parameters ---- */
 
 static bool check_param_kind(lowering *fl, const syntax_param *param,
@@ -42,11 +44,17 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
 static bool bare_type(lowering *fl, const syntax_param *param, const given_param *given,
                       ir_type *type)
 {
-    if (given == NULL) {
-        report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span,
-               "write pl.Tensor[[1, 256], pl.FP32], or compile with sample arguments",
-               "parameter '%s': bare 'pl.Tensor' needs an argument to take its shape from",
-               param->name);
+    if (given == NULL || given->kind == GIVEN_OPEN || fl->syntax->class_form) {
+        if (fl->syntax->class_form)
+            report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span,
+                   "write pl.Tensor[[1, 256], pl.FP32]",
+                   "parameter '%s': Incomplete type annotation: it needs a shape and a dtype",
+                   param->name);
+        else
+            report(fl->fe, DIAG_ARGUMENT_TYPE, param->annotation->span,
+                   "write pl.Tensor[[1, 256], pl.FP32], or compile with sample arguments",
+                   "parameter '%s': bare 'pl.Tensor' needs an argument to take its shape from",
+                   param->name);
         return false;
     }
     bool memory = given->type.kind == IR_TENSOR || given->type.kind == IR_WINDOW;
@@ -56,11 +64,8 @@ static bool bare_type(lowering *fl, const syntax_param *param, const given_param
     type->ndim = given->type.ndim;
     for (int32_t i = 0; i < type->ndim; i++) {
         int64_t extent = 0;
-        if (ir_is_const_int(given->type.shape[i], &extent))
-            type->shape[i] = ir_int(fl->a, extent);
-        else
-            type->shape[i] =
-                symbol_expr(fl, arena_printf(fl->a, "%s_dim%d", param->name, i), param->span);
+        bool known = ir_is_const_int(given->type.shape[i], &extent);
+        type->shape[i] = known ? ir_int(fl->a, extent) : NULL; /* named in finish_dimensions() */
     }
     return true;
 }
@@ -76,6 +81,95 @@ static const ir_expr *baked(arena *a, const ir_expr *number, pypto_dtype dtype)
         return NULL;
     return ir_convert(a, number, dtype, SPAN_NONE);
 }
+
+/* ---- x.bind_dynamic(0, M) ---- */
+
+/* The call's object, a plain name, when the expression is such a call; NULL otherwise. */
+static const char *bound_name(const syntax_expr *e)
+{
+    bool call = e->kind == SYNTAX_CALL && e->a->kind == SYNTAX_ATTRIBUTE &&
+                e->a->a->kind == SYNTAX_NAME && strcmp(e->a->text, "bind_dynamic") == 0;
+    return call ? e->a->a->text : NULL;
+}
+
+/* "M" of pl.dynamic("M"); NULL for anything else. */
+static const char *dynamic_literal(lowering *fl, const syntax_expr *e)
+{
+    if (e->kind != SYNTAX_CALL || e->items.count != 1 || e->items.items[0]->kind != SYNTAX_STRING)
+        return NULL;
+    const name_value *head = outer_meaning(fl, e->a);
+    bool is_dynamic =
+        head != NULL && head->kind == NAME_PATH && strcmp(head->text, "pl.dynamic") == 0;
+    return is_dynamic ? e->items.items[0]->text : NULL;
+}
+
+/* The symbol that an expression names: pl.dynamic("M"), a constant of the script, or a name that the
+ * body sets to one. */
+static const char *symbol_named(lowering *fl, const syntax_expr *e)
+{
+    const char *symbol = dynamic_literal(fl, e);
+    if (symbol != NULL || e->kind != SYNTAX_NAME)
+        return symbol;
+    const syntax_block *body = &fl->syntax->body;
+    for (int64_t i = 0; i < body->count; i++) {
+        const syntax_stmt *s = body->items[i];
+        if (s->kind == SYNTAX_ASSIGN && s->target->kind == SYNTAX_NAME &&
+            strcmp(s->target->text, e->text) == 0)
+            return dynamic_literal(fl, s->value);
+    }
+    const name_value *v = outer_meaning(fl, e);
+    return v != NULL && v->kind == NAME_DYNAMIC ? v->text : NULL;
+}
+
+/* The dimensions of a parameter that the body declares to be dynamic. */
+static void bind_dimensions(lowering *fl, const char *name, ir_type *type)
+{
+    const syntax_block *body = &fl->syntax->body;
+    for (int64_t i = 0; i < body->count; i++) {
+        const syntax_expr *call =
+            body->items[i]->kind == SYNTAX_EXPR ? body->items[i]->value : NULL;
+        const char *object = call == NULL ? NULL : bound_name(call);
+        if (object == NULL || strcmp(object, name) != 0)
+            continue;
+        const syntax_exprs *args = &call->items;
+        bool good = args->count == 2 && call->keywords.count == 0 &&
+                    args->items[0]->kind == SYNTAX_INT && args->items[0]->integer >= 0 &&
+                    args->items[0]->integer < type->ndim;
+        const char *symbol = good ? symbol_named(fl, args->items[1]) : NULL;
+        if (symbol == NULL)
+            report(fl->fe, DIAG_BAD_ARGUMENTS, call->span,
+                   "write x.bind_dynamic(0, M), with M = pl.dynamic(\"M\") before it",
+                   "bind_dynamic takes a dimension of '%s' and a pl.dynamic", name);
+        else
+            type->shape[args->items[0]->integer] = symbol_expr(fl, symbol, call->span);
+    }
+}
+
+/* What the body says of a parameter's dimensions; then a symbol each for those of a bare parameter that
+ * the caller does not know. */
+static void finish_dimensions(lowering *fl, const syntax_param *param, ir_type *type)
+{
+    bind_dimensions(fl, param->name, type);
+    for (int32_t i = 0; i < type->ndim; i++) {
+        if (type->shape[i] == NULL)
+            type->shape[i] =
+                symbol_expr(fl, arena_printf(fl->a, "%s_dim%d", param->name, i), param->span);
+    }
+}
+
+bool is_bind_dynamic(const lowering *fl, const syntax_expr *e)
+{
+    const char *name = bound_name(e);
+    if (name == NULL)
+        return false;
+    for (int64_t i = 0; i < fl->syntax->params.count; i++) {
+        if (strcmp(fl->syntax->params.items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- one parameter ---- */
 
 static void declare_param(lowering *fl, const syntax_param *param, const given_param *given)
 {
@@ -93,6 +187,8 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         ok = declared.form != ANNOTATION_FAILED && check_param_kind(fl, param, &declared) &&
              (declared.form != ANNOTATION_BARE || bare_type(fl, param, given, &type));
     }
+    if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW))
+        finish_dimensions(fl, param, &type);
     if (!ok)
         type = (ir_type){.kind = IR_NONE};
     ir_var *var =
@@ -136,7 +232,10 @@ given_param *entry_given(arena *a, const frontend_arg *args, int32_t count)
     given_param *given = arena_array(a, given_param, count);
     for (int32_t i = 0; i < count; i++) {
         const frontend_arg *arg = &args[i];
-        given[i].kind = arg->kind == FRONTEND_TENSOR ? GIVEN_TYPE : GIVEN_CONSTANT;
+        bool open = arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME;
+        given[i].kind = open                           ? GIVEN_OPEN
+                        : arg->kind == FRONTEND_TENSOR ? GIVEN_TYPE
+                                                       : GIVEN_CONSTANT;
         given[i].type = (ir_type){.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
         switch (arg->kind) {
         case FRONTEND_TENSOR:
@@ -146,6 +245,8 @@ given_param *entry_given(arena *a, const frontend_arg *args, int32_t count)
         case FRONTEND_INT: given[i].number = ir_int(a, arg->integer); break;
         case FRONTEND_FLOAT: given[i].number = ir_float(a, arg->real); break;
         case FRONTEND_BOOL: given[i].number = ir_bool(a, arg->integer != 0); break;
+        case FRONTEND_OPEN:
+        case FRONTEND_RUNTIME: break;
         }
     }
     return given;
@@ -153,6 +254,13 @@ given_param *entry_given(arena *a, const frontend_arg *args, int32_t count)
 
 static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend_arg *arg)
 {
+    if (arg->kind == FRONTEND_OPEN)
+        report(fe, DIAG_ARGUMENT_TYPE, param->span,
+               arena_printf(fe->a, "pass %s=<number>, or %s=pl.RUNTIME to keep it a parameter",
+                            param->name, param->name),
+               "scalar parameter '%s' has no value", param->name);
+    if (arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME)
+        return;
     pypto_dtype dtype = param->type.dtype;
     const char *given = arg->kind == FRONTEND_TENSOR ? "a tensor"
                         : arg->kind == FRONTEND_INT  ? "an int"
@@ -176,6 +284,13 @@ static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index
 {
     const ir_var *param = f->params.items[index];
     const ir_type *type = &param->type;
+    if (arg->kind == FRONTEND_OPEN)
+        return;
+    if (arg->kind == FRONTEND_RUNTIME) {
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, "leave it out: its annotation decides",
+               "'%s' received pl.RUNTIME, but is a tensor", param->name);
+        return;
+    }
     if (arg->kind != FRONTEND_TENSOR) {
         report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a torch tensor or a NumPy array",
                "argument '%s' is a number, but its parameter is a tensor", param->name);
@@ -208,6 +323,10 @@ static frontend_arg pattern_of(const ir_var *param, const frontend_arg *arg)
 {
     const ir_type *type = &param->type;
     frontend_arg pattern = {.dtype = type->dtype, .ndim = type->ndim};
+    if (arg != NULL && (arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME)) {
+        pattern.kind = arg->kind;
+        return pattern;
+    }
     if (type->kind == IR_SCALAR) {
         pattern.kind = arg != NULL                 ? arg->kind
                        : type->dtype == PYPTO_BOOL ? FRONTEND_BOOL

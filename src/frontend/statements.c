@@ -1,4 +1,4 @@
-/* Statements other than if and for: assignments, annotated and augmented ones, returns, and what the
+/* Statements other than if, for and while: assignments, annotated and augmented ones, returns, and what the
  * DSL does not have.
  *
  * What assigning means depends on the kind of value, see scope.c. A return emits nothing by itself: it
@@ -59,12 +59,19 @@ static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span sp
         ir_var *cell = b->v.var;
         emit_assign(fl, cell, &v, span);
         v = var_value(fl->a, cell, span);
+    } else if (v.kind == VALUE_VAR && is_cell(fl, v.var)) {
+        /* The other name may be set again; this one stays. */
+        ir_var *own = scope_target(fl, name, &v.var->type, span);
+        own->root = v.var->root;
+        own->buffer = v.var->buffer;
+        emit_assign(fl, own, &v, span);
+        v = var_value(fl->a, own, span);
     }
     scope_bind(fl, name, v, span);
     fl->names.bindings[name]->cell = at_run_time;
 }
 
-static void assign(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
     if (v.kind == VALUE_SCALAR) {
         assign_scalar(fl, name, v, span);
@@ -130,11 +137,13 @@ static void unpack(lowering *fl, const syntax_stmt *s)
     if (s->value->kind == SYNTAX_TUPLE || s->value->kind == SYNTAX_LIST)
         v = settle(fl, v);
     for (int64_t i = 0; i < target->items.count; i++)
-        assign(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
+        assign_name(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
 }
 
 static void lower_assign(lowering *fl, const syntax_stmt *s)
 {
+    if (lower_yield(fl, s))
+        return;
     if (s->target->kind == SYNTAX_TUPLE || s->target->kind == SYNTAX_LIST) {
         unpack(fl, s);
     } else if (s->target->kind != SYNTAX_NAME) {
@@ -142,7 +151,7 @@ static void lower_assign(lowering *fl, const syntax_stmt *s)
         eval(fl, s->value);
     } else {
         int64_t name = scope_find(fl, s->target->text);
-        assign(fl, name, eval_into(fl, s->value, name), s->span);
+        assign_name(fl, name, eval_into(fl, s->value, name), s->span);
     }
 }
 
@@ -156,7 +165,7 @@ static void lower_augmented(lowering *fl, const syntax_stmt *s)
     dsl_value x = scope_read(fl, name, s->target->span);
     dsl_value y = eval(fl, s->value);
     bool ok = x.kind != VALUE_POISON && y.kind != VALUE_POISON;
-    assign(fl, name, ok ? scalar_binary(fl, s->text, x, y, s->span) : poison(), s->span);
+    assign_name(fl, name, ok ? value_binary(fl, s->text, x, y, s->span, name) : poison(), s->span);
 }
 
 /* ---- annotations ---- */
@@ -243,7 +252,7 @@ static void lower_annotated(lowering *fl, const syntax_stmt *s)
     else if (typed && value_type(&v, &have) &&
              !check_type(fl, &declared, &have, s->annotation->span, what))
         v = poison();
-    assign(fl, name, v, s->span);
+    assign_name(fl, name, v, s->span);
 }
 
 /* ---- returns ---- */
@@ -352,17 +361,17 @@ static void lower_stmt(lowering *fl, const syntax_stmt *s)
     case SYNTAX_ANNOTATED: lower_annotated(fl, s); break;
     case SYNTAX_AUGMENTED: lower_augmented(fl, s); break;
     case SYNTAX_EXPR:
-        if (s->value->kind != SYNTAX_STRING)
+        if (s->value->kind != SYNTAX_STRING && !lower_yield(fl, s))
             eval(fl, s->value);
         break;
     case SYNTAX_FOR: lower_for(fl, s); break;
     case SYNTAX_IF: lower_if(fl, s); break;
     case SYNTAX_RETURN: lower_return(fl, s); break;
     case SYNTAX_PASS: break;
-    case SYNTAX_WHILE: unsupported(fl, s, "While ('while' is not supported yet)"); break;
+    case SYNTAX_WHILE: lower_while(fl, s); break;
     case SYNTAX_WITH: unsupported(fl, s, "With ('with' is not supported yet)"); break;
-    case SYNTAX_BREAK: unsupported(fl, s, "Break ('break' is not supported yet)"); break;
-    case SYNTAX_CONTINUE: unsupported(fl, s, "Continue ('continue' is not supported yet)"); break;
+    case SYNTAX_BREAK:
+    case SYNTAX_CONTINUE: lower_jump(fl, s); break;
     case SYNTAX_STMT_OTHER: lower_other(fl, s); break;
     }
 }

@@ -36,7 +36,7 @@ typedef enum syntax_expr_kind {
     SYNTAX_BOOLOP,    /* text "and" "or", items */
     SYNTAX_IFEXP,     /* a if b else c */
     SYNTAX_STARRED,   /* * a */
-    SYNTAX_OTHER      /* text: the ast class's name */
+    SYNTAX_OTHER      /* text: the ast class's name; "Dict" has items: key, value, key, value */
 } syntax_expr_kind;
 
 typedef struct syntax_keyword {
@@ -106,6 +106,8 @@ typedef struct syntax_function {
     pypto_span span; /* of the `def` line */
     VEC(syntax_param) params;
     VEC(syntax_refusal) refusals;
+    bool class_form;                /* written with pl.function */
+    const char *program;            /* the class that it is a method of; NULL for none */
     syntax_expr *returns;
     syntax_block body; /* without the doc-string */
 } syntax_function;

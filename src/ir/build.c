@@ -38,9 +38,11 @@ ir_var *ir_var_create(ir_program *p, ir_function *f, ir_var_kind kind, const cha
     var->kind = kind;
     var->id = (int32_t)f->vars.count;
     var->name = arena_strdup(p->a, name);
-    for (int64_t i = 0; i < f->vars.count; i++)
-        if (strcmp(f->vars.items[i]->name, name) == 0)
-            var->version++;
+    if (f->latest.a == NULL)
+        f->latest = map_make(p->a);
+    const ir_var *previous = map_get(&f->latest, name);
+    var->version = previous == NULL ? 0 : previous->version + 1;
+    map_set(&f->latest, name, var);
     var->type = type;
     var->span = span;
     var->scratch_offset = -1;
@@ -192,7 +194,7 @@ bool ir_type_equal(const ir_type *x, const ir_type *y)
     case IR_SCALAR: return x->dtype == y->dtype;
     case IR_TENSOR:
     case IR_WINDOW:
-    case IR_TILE: return x->dtype == y->dtype && ir_shape_equal(x, y);
+    case IR_TILE: return x->dtype == y->dtype && x->ragged == y->ragged && ir_shape_equal(x, y);
     default: return true;
     }
 }

@@ -18,6 +18,7 @@
 #define IR_IR_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -49,6 +50,8 @@ typedef struct ir_type {
     pypto_dtype dtype; /* SCALAR, TENSOR, WINDOW, TILE */
     int32_t ndim;
     const ir_expr *shape[PYPTO_MAX_DIMS];
+    /* TILE: has an extent of valid elements, from the origin, that the program computes beside it. */
+    bool ragged;
 } ir_type;
 
 /* ---- scalar expressions ---- */
@@ -160,12 +163,15 @@ struct ir_var {
 /* ---- statements ---- */
 
 typedef enum ir_stmt_kind {
-    IR_ASSIGN, /* target = value (scalar); or target = source (handle: bind; tile: copy) */
-    IR_DO,     /* [target =] op_def(operands) */
-    IR_CALL,   /* callee(args) [device=]: a dispatch on the host, a task in a wrapper */
-    IR_FOR,    /* for target in range(start, stop, step): body. step is not 0 at compile time */
-    IR_IF,     /* if value: body else: orelse */
-    IR_RETURN  /* leaves the function early; what is returned is in ir_function.results */
+    IR_ASSIGN,   /* target = value (scalar); or target = source (handle: bind; tile: copy) */
+    IR_DO,       /* [target =] op_def(operands) */
+    IR_CALL,     /* callee(args) [device=]: a dispatch on the host, a task in a wrapper */
+    IR_FOR,      /* for target in range(start, stop, step): body. step is not 0 at compile time */
+    IR_WHILE,    /* while value: body */
+    IR_IF,       /* if value: body else: orelse */
+    IR_BREAK,    /* leaves the innermost loop; last in its block */
+    IR_CONTINUE, /* the next turn of the innermost loop; last in its block */
+    IR_RETURN    /* leaves the function early; what is returned is in ir_function.results */
 } ir_stmt_kind;
 
 typedef VEC(ir_stmt *) ir_block;
@@ -174,7 +180,7 @@ struct ir_stmt {
     ir_stmt_kind kind;
     pypto_span span;
     ir_var *target;       /* ASSIGN, DO (may be NULL), FOR */
-    const ir_expr *value; /* ASSIGN of a scalar, IF */
+    const ir_expr *value; /* ASSIGN of a scalar, IF, WHILE */
     ir_var *source;       /* ASSIGN of a handle or tile */
     const struct op_def *op_def;
     ir_operand
@@ -209,6 +215,7 @@ struct ir_function {
     pypto_span span;
     VEC(ir_var *) params;
     VEC(ir_var *) vars; /* all variables, params and dims first, by id */
+    map latest;         /* name -> the variable of that name that was created last */
     VEC(ir_dim) dims;
     ir_block body;
     /* The parameters that the function returns (their storage), in order; often none or one. */

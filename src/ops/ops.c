@@ -100,9 +100,12 @@ static const struct kind_word {
     {"scalar", OPERAND_SCALAR},
     {"int", OPERAND_INT},
     {"offsets", OPERAND_OFFSETS},
+    {"indices", OPERAND_INDICES},
     {"extents", OPERAND_EXTENTS},
+    {"valid", OPERAND_VALID},
     {"shape", OPERAND_SHAPE},
     {"dtype", OPERAND_DTYPE},
+    {"bool", OPERAND_BOOL},
     {"int|shape", OPERAND_INT_OR_SHAPE},
     {"tile|scalar", OPERAND_TILE_OR_SCALAR},
 };
@@ -114,12 +117,14 @@ static bool word_is(const char *start, size_t length, const char *word)
 
 static bool parse_kind(const char *start, size_t length, op_param *param)
 {
-    static const char enum_prefix[] = "enum:";
-    const size_t prefix = sizeof enum_prefix - 1;
-    if (length > prefix && memcmp(start, enum_prefix, prefix) == 0) {
-        param->kind = OPERAND_ENUM;
-        param->enum_name = keep_word(start + prefix, length - prefix);
-        return true;
+    static const char prefixes[2][6] = {"enum:", "word:"};
+    const size_t prefix = sizeof prefixes[0] - 1;
+    for (int i = 0; i < 2; i++) {
+        if (length > prefix && memcmp(start, prefixes[i], prefix) == 0) {
+            param->kind = i == 0 ? OPERAND_ENUM : OPERAND_WORD;
+            param->enum_name = keep_word(start + prefix, length - prefix);
+            return true;
+        }
     }
     for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++) {
         if (word_is(start, length, kind_words[i].word)) {
@@ -232,6 +237,12 @@ static void parse_table(void)
     for (int32_t i = 0; i < OP_COUNT; i++) {
         table[i].id = (op_id)i;
         parse_row(&rows[i], &table[i]);
+        for (int32_t k = i - 1; k >= 0; k--) {
+            if (strcmp(table[k].spellings[0], table[i].spellings[0]) == 0) {
+                table[k].next_form = &table[i];
+                break;
+            }
+        }
     }
 }
 

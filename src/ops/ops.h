@@ -10,21 +10,33 @@
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
  *                tile | memory (tensor or window) | window | tensor | buffer | comm | tile|scalar
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
- *                extents (constants) | shape (integer scalars) | int|shape | dtype | enum:NotifyOp ...
+ *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
+ *                one integer) | word:RoundMode (a string) | valid (integer
+ *                scalars, one per dimension) | dtype | bool (True or False) | enum:NotifyOp ...
  *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand
  *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
  *   effects    which operands' storage it reads and writes: "r:source w:target s:signal"
  *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
  *              them and gives the result type
- *   emit       the C text: {name} is an operand (a list becomes PLD_AT(...) or PLD_EXTENTS(...)), {name.count}
- *              a list's length, {tile.extents:memory} a tile's shape given one entry per dimension of
- *              the memory, {out} the result tile, {out.buffer} and {out.devices} an allocation's index
- *              and device set, {core} and {host} the call's context. A tile result is written through
- *              {out}; any other result is the value of the text as a C expression. Empty: the front end
+ *   emit       the C text, with placeholders:
+ *                {name}               an operand; a list becomes PLD_AT(...) or PLD_EXTENTS(...)
+ *                {name.count}         a list's length
+ *                {tile.extents} {tile.valid} {tile.ndim} {tile.rows} {tile.columns}   a tile's shape,
+ *                                     valid extents and so on
+ *                {tile.extents:memory} {tile.valid:memory}   with an entry per dimension of the memory
+ *                {out} {out.valid}    the result tile and its valid extents
+ *                {out.buffer} {out.devices}   an allocation's index and device set
+ *                {core} {host}        the call's context
+ *                {type}               the first operand's element type as pld_math.h spells it
+ *              A tile result is written through {out}; any other result is the value of the text as a
+ *              C expression. Behind a newline stands the text for ragged tiles. Empty: the front end
  *              turns the operation into a loop or a scalar expression, so it never reaches the IR.
  *              "elementwise: <expression>" is the family that becomes one loop over the result, where
- *              {x} is x's element (or the scalar)
+ *              {x} is x's element (or the scalar), {x.bits} the element unconverted
  *   doc        what help() shows: first line, blank line, the rest
+ *
+ * Rows with the same canonical spelling are forms of one operation; the kind of the first argument
+ * decides among them (pl.cast of a scalar and of a tile).
  *
  * Adding an elementwise operation is one row. The table is data; nothing in it points upward. */
 #ifndef OPS_OPS_H
@@ -53,10 +65,14 @@ typedef enum op_operand {
     OPERAND_INT,
     OPERAND_INT_OR_SHAPE,
     OPERAND_OFFSETS,
+    OPERAND_INDICES, /* the same, or one integer alone */
     OPERAND_EXTENTS,
+    OPERAND_VALID, /* extents that may be 0 or known at run time only */
     OPERAND_SHAPE,
     OPERAND_DTYPE,
-    OPERAND_ENUM
+    OPERAND_BOOL, /* a constant: True or False */
+    OPERAND_ENUM,
+    OPERAND_WORD /* a member of an enumeration, as a string or by its number */
 } op_operand;
 
 typedef struct op_param {
@@ -98,6 +114,8 @@ typedef struct op_def {
     uint32_t reads;  /* bit i: reads the storage of operand i */
     uint32_t writes; /* bit i: writes it */
     op_rule rule;
+    const struct op_def
+        *next_form; /* called by the same name for operands of another kind, or NULL */
     const char *emit;
     const char *doc;
 } op_def;

@@ -146,16 +146,39 @@ static void print_operand(text *out, const ir_operand *operand, const op_param *
     }
 }
 
-/* "(a, b)"; keyword-only parameters of an operation with their names. op is NULL for DSL functions.
- */
+/* Whether an operand says nothing: it was not given, or is the parameter's default. */
+static bool is_default(const ir_operand *operand, const op_param *param)
+{
+    if (param == NULL || param->default_text == NULL)
+        return false;
+    if (operand->kind == IR_OPERAND_NONE)
+        return true;
+    const char *dot = strrchr(param->default_text, '.');
+    const char *word = dot != NULL ? dot + 1 : param->default_text;
+    if (operand->kind == IR_OPERAND_ENUM) {
+        const char *member = enum_member_name(param->enum_name, operand->number);
+        return member != NULL && strcmp(member, word) == 0;
+    }
+    return operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL &&
+           strcmp(word, operand->expr->integer != 0 ? "True" : "False") == 0;
+}
+
+/* "(a, b)", without defaults; keyword-only parameters of an operation, and those behind a default, with
+ * their names. op is NULL for DSL functions. */
 static void print_operands(text *out, const ir_operand *operands, int32_t count, const op_def *op)
 {
+    const char *separator = "";
+    bool skipped = false;
     text_add(out, "(");
     for (int32_t i = 0; i < count; i++) {
         const op_param *param = op != NULL && i < op->param_count ? &op->params[i] : NULL;
-        if (i > 0)
-            text_add(out, ", ");
-        if (param != NULL && param->keyword_only)
+        if (is_default(&operands[i], param)) {
+            skipped = true;
+            continue;
+        }
+        text_add(out, separator);
+        separator = ", ";
+        if (param != NULL && (param->keyword_only || skipped))
             text_printf(out, "%s=", param->name);
         print_operand(out, &operands[i], param);
     }
@@ -219,7 +242,7 @@ void ir_print_type(text *out, const ir_type *type)
             text_add(out, ", ");
         ir_print_expr(out, type->shape[i]);
     }
-    text_printf(out, "], %s]", pypto_dtype_name(type->dtype));
+    text_printf(out, "], %s%s]", pypto_dtype_name(type->dtype), type->ragged ? ", ragged" : "");
 }
 
 /* ---- statements ---- */
@@ -269,10 +292,16 @@ static void print_head(text *out, const ir_stmt *s)
         ir_print_expr(out, s->step);
         text_add(out, ")");
         break;
+    case IR_WHILE:
+        text_add(out, "while ");
+        ir_print_expr(out, s->value);
+        break;
     case IR_IF:
         text_add(out, "if ");
         ir_print_expr(out, s->value);
         break;
+    case IR_BREAK: text_add(out, "break"); break;
+    case IR_CONTINUE: text_add(out, "continue"); break;
     case IR_RETURN: text_add(out, "return"); break;
     }
 }

@@ -141,7 +141,8 @@ static bool check_list(op_call *call, int32_t index)
                 call, DIAG_NOT_CONSTANT, operand,
                 "tiles have a fixed shape; use a constant and handle the rest by a loop",
                 "%s %d must be a constant (a positive static extent)", param->name, i);
-        if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INT_OR_SHAPE && constant &&
+        if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INDICES &&
+            param->kind != OPERAND_VALID && param->kind != OPERAND_INT_OR_SHAPE && constant &&
             value <= 0)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
                              "%s %d is %lld: all dimensions must be positive", param->name, i,
@@ -150,7 +151,7 @@ static bool check_list(op_call *call, int32_t index)
     return true;
 }
 
-/* "NotifyOp.AtomicAdd or NotifyOp.Set" */
+/* "NotifyOp.AtomicAdd or NotifyOp.Set", or 'rint' or 'floor' for words. */
 static const char *enum_choices(op_call *call, const char *enumeration)
 {
     int32_t count = 0;
@@ -177,6 +178,33 @@ static bool check_enum(op_call *call, int32_t index)
                      param->name, enum_choices(call, param->enum_name), operand_text(operand));
 }
 
+/* A number becomes the member that it stands for. */
+static bool check_word(op_call *call, int32_t index)
+{
+    ir_operand *operand = &call->operands[index];
+    int64_t number = 0;
+    if (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_INT &&
+        ir_is_const_int(operand->expr, &number)) {
+        operand->kind = IR_OPERAND_ENUM;
+        operand->number = number;
+    }
+    return check_enum(call, index);
+}
+
+/* One integer becomes a list of one. */
+static bool check_indices(op_call *call, int32_t index)
+{
+    ir_operand *operand = &call->operands[index];
+    if (operand->kind == IR_OPERAND_EXPR) {
+        const ir_expr **entry = arena_array(call->program->a, const ir_expr *, 1);
+        entry[0] = operand->expr;
+        operand->kind = IR_OPERAND_LIST;
+        operand->exprs = entry;
+        operand->count = 1;
+    }
+    return check_list(call, index);
+}
+
 static bool check_operand(op_call *call, int32_t index)
 {
     const op_param *param = &call->op->params[index];
@@ -191,11 +219,17 @@ static bool check_operand(op_call *call, int32_t index)
                                                 : check_scalar(call, index);
     case OPERAND_OFFSETS:
     case OPERAND_EXTENTS:
+    case OPERAND_VALID:
     case OPERAND_SHAPE: return check_list(call, index);
     case OPERAND_DTYPE:
         return operand->kind == IR_OPERAND_DTYPE ||
                wrong_kind(call, index, "a dtype (pl.FP32, ...)");
     case OPERAND_ENUM: return check_enum(call, index);
+    case OPERAND_WORD: return check_word(call, index);
+    case OPERAND_INDICES: return check_indices(call, index);
+    case OPERAND_BOOL:
+        return (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL) ||
+               wrong_kind(call, index, "True or False");
     default: return check_handle(call, index);
     }
 }
@@ -241,10 +275,28 @@ bool rule_cast(op_call *call, ir_type *result)
 {
     const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    const ir_operand *mode = &call->operands[op_param_index(call->op, "mode")];
+    if (mode->kind == IR_OPERAND_ENUM && mode->number != 2)
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, mode,
+                         "a scalar is converted by dropping the fraction; leave mode out",
+                         "mode is for tiles");
     if (dtype == PYPTO_BOOL && value->expr->dtype != PYPTO_BOOL)
         return rule_fail(call, DIAG_BAD_SCALAR, value, "compare it: x != 0",
                          "a number does not convert to bool");
     *result = ir_scalar_type(dtype);
+    return true;
+}
+
+/* A tile converts in any direction but to its own type. */
+bool rule_cast_tile(op_call *call, ir_type *result)
+{
+    const ir_operand *source = rule_operand(call, OPERAND_TILE);
+    pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    *result = source->var->type;
+    if (dtype == result->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, source, "remove the cast",
+                         "the tile is %s already", pypto_dtype_name(dtype));
+    result->dtype = dtype;
     return true;
 }
 
@@ -271,11 +323,11 @@ bool rule_rank(op_call *call, ir_type *result)
     return true;
 }
 
-/* ---- elementwise ---- */
+/* ---- scalars beside tiles ---- */
 
 /* A scalar beside a tile computes in the tile's type. A bare literal takes that type when it fits; any
  * other scalar is converted within integers and within floats, never between them. */
-static bool match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
+bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
 {
     arena *a = call->program->a;
     const ir_expr *e = scalar->expr;
@@ -292,6 +344,35 @@ static bool match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
     scalar->expr = ir_convert(a, e, dtype, scalar->span);
     return true;
 }
+
+/* ---- new tiles ---- */
+
+/* pl.create_tile and pl.tile.full: the value, if there is one, becomes an element. */
+bool rule_create_tile(op_call *call, ir_type *result)
+{
+    const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
+    pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    *result = (ir_type){.kind = IR_TILE, .dtype = dtype, .ndim = shape->count};
+    for (int32_t i = 0; i < shape->count; i++)
+        result->shape[i] = shape->exprs[i];
+    if (shape->count == 0 || ir_static_elems(result) < 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
+                         shape->count == 0 ? "a tile has at least one dimension"
+                                           : "the tile is too large");
+    if (value != NULL && value->expr->kind != IR_INT && value->expr->kind != IR_FLOAT &&
+        value->expr->kind != IR_BOOL)
+        return rule_fail(call, DIAG_NOT_CONSTANT, value, NULL, "value must be a constant");
+    return value == NULL || rule_match_scalar(call, value, dtype);
+}
+
+bool rule_move(op_call *call, ir_type *result)
+{
+    *result = rule_operand(call, OPERAND_TILE)->var->type;
+    return true;
+}
+
+/* ---- elementwise ---- */
 
 static bool match_tile(op_call *call, const ir_operand *other, const ir_type *first)
 {
@@ -319,11 +400,34 @@ bool rule_elementwise(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, NULL, "does not accept bool tiles");
     for (int32_t i = 0; i < call->op->param_count; i++) {
         ir_operand *operand = &call->operands[i];
+        op_operand kind = call->op->params[i].kind;
         if (operand->kind == IR_OPERAND_VAR && !match_tile(call, operand, first))
             return false;
-        if (operand->kind == IR_OPERAND_EXPR && !match_scalar(call, operand, first->dtype))
+        if (operand->kind == IR_OPERAND_EXPR && kind != OPERAND_BOOL &&
+            !rule_match_scalar(call, operand, first->dtype))
             return false;
     }
     *result = *first;
     return true;
+}
+
+static bool check_class(op_call *call, bool fits, const char *wanted, const char *hint)
+{
+    const ir_operand *first = rule_operand(call, OPERAND_TILE);
+    return fits || rule_fail(call, DIAG_DTYPE_MISMATCH, first, hint, "needs %s elements, not %s",
+                             wanted, pypto_dtype_name(first->var->type.dtype));
+}
+
+bool rule_elementwise_float(op_call *call, ir_type *result)
+{
+    return check_class(call, ir_is_float(rule_operand(call, OPERAND_TILE)->var->type.dtype),
+                       "floating-point", "convert the tile: pl.cast(x, pl.FP32)") &&
+           rule_elementwise(call, result);
+}
+
+bool rule_elementwise_int(op_call *call, ir_type *result)
+{
+    return check_class(call, ir_is_integer(rule_operand(call, OPERAND_TILE)->var->type.dtype),
+                       "integer", NULL) &&
+           rule_elementwise(call, result);
 }

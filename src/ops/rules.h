@@ -16,15 +16,33 @@ bool rule_cast(op_call *call, ir_type *result);
 bool rule_world_size(op_call *call, ir_type *result);
 bool rule_comm(op_call *call, ir_type *result);
 bool rule_rank(op_call *call, ir_type *result);
+bool rule_cast_tile(op_call *call, ir_type *result);
+bool rule_create_tile(op_call *call, ir_type *result);
+bool rule_move(op_call *call, ir_type *result);
 bool rule_elementwise(op_call *call, ir_type *result);
+bool rule_elementwise_float(op_call *call, ir_type *result);
+bool rule_elementwise_int(op_call *call, ir_type *result);
 
 /* rules_memory.c */
 bool rule_load(op_call *call, ir_type *result);
 bool rule_store(op_call *call, ir_type *result);
+bool rule_read(op_call *call, ir_type *result);
+bool rule_write(op_call *call, ir_type *result);
 bool rule_subscript(op_call *call, ir_type *result);
 bool rule_slice(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
+
+/* rules_tile.c */
+bool rule_row(op_call *call, ir_type *result);
+bool rule_col(op_call *call, ir_type *result);
+bool rule_row_expand(op_call *call, ir_type *result);
+bool rule_row_expand_float(op_call *call, ir_type *result);
+bool rule_col_expand(op_call *call, ir_type *result);
+bool rule_col_expand_float(op_call *call, ir_type *result);
+bool rule_matmul(op_call *call, ir_type *result);
+bool rule_matmul_acc(op_call *call, ir_type *result);
+bool rule_reshape(op_call *call, ir_type *result);
 
 /* rules_window.c */
 bool rule_alloc_window(op_call *call, ir_type *result);
@@ -39,6 +57,9 @@ bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *
 
 /* The first operand whose parameter has that kind; the table guarantees that there is one. */
 ir_operand *rule_operand(op_call *call, op_operand kind);
+
+/* Gives a scalar beside a tile or element the element's type; literals if they fit. */
+bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype);
 
 /* The constants of an OPERAND_EXTENTS list. */
 void rule_extents(const ir_operand *list, int64_t *extents);

@@ -33,7 +33,7 @@ static bool check_box(op_call *call, const char *does, const ir_type *memory,
             return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets, "offsets count from 0",
                              "offset %lld of dimension %d must be non-negative", (long long)offset,
                              i);
-        if (limit_known && (extents[i] > limit || offset > limit - extents[i]))
+        if (limit_known && (extents[i] > limit || (offset > limit - extents[i] && extents[i] > 0)))
             return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets,
                              "offsets and shapes count elements; make the box smaller",
                              "%s past the end of dimension %d: offset %s%lld, extent %lld, but the "
@@ -64,24 +64,74 @@ static bool check_peer(op_call *call)
 
 /* ---- loads and stores ---- */
 
+/* The operand of that name; NULL when the operation has none or it was not given. */
+static const ir_operand *given(op_call *call, const char *name)
+{
+    int32_t index = op_param_index(call->op, name);
+    if (index < 0 || call->operands[index].kind == IR_OPERAND_NONE)
+        return NULL;
+    return &call->operands[index];
+}
+
+/* Narrows the sizes that must lie in the memory to the valid extents. Entries that are known at run
+ * time only become 0, which nothing contradicts. */
+static bool check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
+                        bool *ragged)
+{
+    if (valid == NULL)
+        return true;
+    if (valid->count != ndim)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "write one entry per dimension",
+                         "valid_shape has %d entries, but the tile has rank %d", valid->count,
+                         ndim);
+    for (int32_t i = 0; i < ndim; i++) {
+        int64_t extent = 0;
+        bool known = ir_is_const_int(valid->exprs[i], &extent);
+        if (known && (extent < 0 || extent > sizes[i]))
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
+                             "valid_shape %d is %lld: it must be from 0 to the tile's %lld", i,
+                             (long long)extent, (long long)sizes[i]);
+        *ragged |= !known || extent != sizes[i];
+        sizes[i] = extent;
+    }
+    return true;
+}
+
+/* Loads fill tiles that vector and matrix operations start from. */
+static bool check_memory_space(op_call *call)
+{
+    const ir_operand *space = given(call, "target_memory");
+    if (space == NULL || space->number == 1 || space->number == 2)
+        return true;
+    const char *name = enum_member_name("MemorySpace", space->number);
+    return rule_fail(call, DIAG_SHAPE_MISMATCH, space, "leave it out, or write pl.Mem.Vec",
+                     "target_memory must be Vec or Mat, not %s", name);
+}
+
 /* pl.load and pld.tile.remote_load: a box becomes a tile. */
 bool rule_load(op_call *call, ir_type *result)
 {
     const ir_type *memory = &memory_operand(call)->var->type;
     const ir_operand *offsets = rule_operand(call, OPERAND_OFFSETS);
     const ir_operand *extents = rule_operand(call, OPERAND_EXTENTS);
+    const ir_operand *clamp = given(call, "clamp");
+    bool clamps = clamp != NULL && clamp->expr->integer != 0;
     int64_t sizes[PYPTO_MAX_DIMS];
     if (!check_rank(call, OPERAND_OFFSETS, memory) || !check_rank(call, OPERAND_EXTENTS, memory))
         return false;
     rule_extents(extents, sizes);
-    if (!check_peer(call) || !check_box(call, "reads", memory, offsets, sizes))
-        return false;
-    *result = (ir_type){.kind = IR_TILE, .dtype = memory->dtype, .ndim = memory->ndim};
+    *result =
+        (ir_type){.kind = IR_TILE, .dtype = memory->dtype, .ndim = memory->ndim, .ragged = clamps};
     for (int32_t i = 0; i < memory->ndim; i++)
         result->shape[i] = ir_int(call->program->a, sizes[i]);
     if (ir_static_elems(result) < 0)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, NULL, "the tile is too large");
-    return true;
+    if (!check_valid(call, given(call, "valid_shape"), memory->ndim, sizes, &result->ragged))
+        return false;
+    for (int32_t i = 0; clamps && i < memory->ndim; i++)
+        sizes[i] = 0;
+    return check_memory_space(call) && check_peer(call) &&
+           check_box(call, "reads", memory, offsets, sizes);
 }
 
 /* A tile of lower rank fills the innermost dimensions; the leading ones count as extent 1. */
@@ -104,14 +154,50 @@ bool rule_store(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, source, NULL,
                          "a tile of rank %d does not go into a %s of rank %d", tile->ndim,
                          ir_kind_name(memory->kind), memory->ndim);
+    const ir_operand *atomic = given(call, "atomic");
+    if (atomic != NULL && atomic->number != 0)
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, atomic, NULL,
+                         "atomic=AtomicType.Add is not supported yet");
     int64_t extents[PYPTO_MAX_DIMS];
     for (int32_t i = 0; i < memory->ndim; i++) {
-        extents[i] = 1;
-        if (i >= leading)
+        extents[i] = tile->ragged ? 0 : 1;
+        if (i >= leading && !tile->ragged)
             (void)ir_is_const_int(tile->shape[i - leading], &extents[i]);
     }
     *result = *memory;
     return check_box(call, "writes", memory, rule_operand(call, OPERAND_OFFSETS), extents);
+}
+
+/* ---- elements ---- */
+
+/* The tensor, window or tile that an element is read from or written to. */
+static const ir_type *element_source(op_call *call)
+{
+    return &call->operands[0].var->type;
+}
+
+static bool check_element(op_call *call, const char *does)
+{
+    const ir_type *type = element_source(call);
+    const ir_operand *indices = rule_operand(call, OPERAND_INDICES);
+    int64_t one[PYPTO_MAX_DIMS];
+    for (int32_t i = 0; i < PYPTO_MAX_DIMS; i++)
+        one[i] = 1;
+    return check_rank(call, OPERAND_INDICES, type) && check_box(call, does, type, indices, one);
+}
+
+bool rule_read(op_call *call, ir_type *result)
+{
+    *result = ir_scalar_type(element_source(call)->dtype);
+    return check_element(call, "reads");
+}
+
+/* The value becomes an element: within integers and within floats, a literal if it fits. */
+bool rule_write(op_call *call, ir_type *result)
+{
+    *result = *element_source(call);
+    return check_element(call, "writes") &&
+           rule_match_scalar(call, rule_operand(call, OPERAND_SCALAR), result->dtype);
 }
 
 /* ---- views ---- */

@@ -158,6 +158,7 @@ typedef struct namer {
     arena *a;
     const map *file_names;
     map names; /* of the function's variables except loop variables */
+    map next;  /* name -> the number to try first when it is taken, an int */
 } namer;
 
 static bool is_free(const namer *n, const loop_name *loops, const char *name)
@@ -170,17 +171,27 @@ static bool is_free(const namer *n, const loop_name *loops, const char *name)
     return true;
 }
 
-static const char *free_name(const namer *n, const loop_name *loops, const char *user_name)
+/* Numbers of names that live everywhere are not tried twice. */
+static const char *free_name(namer *n, const loop_name *loops, const char *user_name)
 {
     const char *spelt = spell(n->a, user_name, false);
     const char *name = spelt;
-    for (int i = 2; !is_free(n, loops, name); i++)
-        name = arena_printf(n->a, "%s_%d", spelt, i);
+    int *next = map_get(&n->next, spelt);
+    int number = loops == NULL && next != NULL ? *next : 2;
+    for (; !is_free(n, loops, name); number++)
+        name = arena_printf(n->a, "%s_%d", spelt, number);
+    if (loops == NULL && name != spelt) {
+        if (next == NULL) {
+            next = arena_new(n->a, int);
+            map_set(&n->next, spelt, next);
+        }
+        *next = number;
+    }
     return name;
 }
 
 /* Names the loop variables that name_variables() left: those of one loop. */
-static void name_loops(const namer *n, const ir_block *block, const loop_name *loops)
+static void name_loops(namer *n, const ir_block *block, const loop_name *loops)
 {
     for (int64_t i = 0; i < block->count; i++) {
         ir_stmt *s = block->items[i];
@@ -229,7 +240,7 @@ static void wish_for_view(void *context, ir_stmt *s)
  * that lives anywhere in the function, a variable of several loops too. */
 static void name_variables(ir_program *p, ir_function *f, const map *file_names)
 {
-    namer n = {p->a, file_names, map_make(p->a)};
+    namer n = {p->a, file_names, map_make(p->a), map_make(p->a)};
     int32_t *loops_of = arena_array(p->a, int32_t, f->vars.count + 1);
     ir_visit_stmts(&f->body, count_loop, loops_of);
     made_names made = {p->a, arena_array(p->a, const char *, f->vars.count + 1)};

@@ -5,10 +5,10 @@
  *
  * 1. Liveness, backwards over the structured statements with sets of tiles. The result is one
  *    interval of positions per tile, the hull of all points where its value is needed; each
- *    statement has two, in front of it (even) and behind it (odd). A loop body is walked until
- *    nothing changes: a tile whose value enters the next iteration is alive at both ends of the
+ *    statement has two, in front of it (even) and behind it (odd). What a loop's body reads of the
+ *    turn before is found by a walk ahead (gather_block); such a tile is alive at both ends of the
  *    body, hence in the whole loop. (So is one that a branch of the body writes and that is read
- *    after the loop.)
+ *    after the loop.) So each walk passes each statement once, however deeply loops are nested.
  * 2. Joining: where an elementwise operation (or a copy) is the last to need an operand and the
  *    first to write its result, both get one place. Everywhere else operands and result of a
  *    statement count as alive together (the result in front of the statement already): emitted
@@ -52,6 +52,11 @@ typedef struct planner {
     int64_t words;     /* of a set of tiles */
     int64_t position;
     uint64_t *touched; /* tiles that the statement at hand reads, collected by note_use */
+    /* Per loop, in the order in which both walks enter them: tiles that a turn needs at its start. */
+    VEC(uint64_t *) needed;
+    int64_t loop;             /* the next one of them */
+    const uint64_t *at_break; /* of the innermost loop: alive behind it, and where a turn starts */
+    const uint64_t *at_continue;
 } planner;
 
 /* ---- sets of tiles ---- */
@@ -116,19 +121,55 @@ static void note_use(void *context, ir_var *var)
         set_bit(pl->touched, pl->place_of[var->id]);
 }
 
+/* Moves `live` over the block backwards, as live_block() does, without marking anything. Jumps count
+ * as needing nothing: what a loop needs is then what its body reads before it writes it. */
+static void gather_block(planner *pl, const ir_block *block, uint64_t *live);
+
+static void gather_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
+{
+    bool jumps = s->kind == IR_RETURN || s->kind == IR_BREAK || s->kind == IR_CONTINUE;
+    if (jumps)
+        memset(live, 0, (size_t)pl->words * sizeof *live);
+    if (s->kind == IR_FOR || s->kind == IR_WHILE) {
+        int64_t index = pl->needed.count;
+        uint64_t *entry = new_set(pl);
+        vec_push(pl->p->a, &pl->needed, entry);
+        gather_block(pl, &s->body, entry);
+        unite(pl, live, pl->needed.items[index]);
+    }
+    if (s->kind == IR_IF) {
+        uint64_t *orelse = copy_set(pl, live);
+        gather_block(pl, &s->orelse, orelse);
+        gather_block(pl, &s->body, live);
+        unite(pl, live, orelse);
+    }
+    int32_t target = s->target != NULL ? pl->place_of[s->target->id] : -1;
+    if (target >= 0)
+        clear_bit(live, target);
+    pl->touched = live;
+    ir_visit_uses(s, note_use, pl);
+}
+
+static void gather_block(planner *pl, const ir_block *block, uint64_t *live)
+{
+    for (int64_t i = block->count - 1; i >= 0; i--)
+        gather_stmt(pl, block->items[i], live);
+}
+
 static void live_block(planner *pl, const ir_block *block, uint64_t *live);
 
-static void live_for(planner *pl, const ir_stmt *s, uint64_t *live)
+static void live_loop(planner *pl, const ir_stmt *s, uint64_t *live)
 {
-    int64_t end = pl->position;
-    uint64_t *around = copy_set(pl, live); /* alive at the end of an iteration */
-    uint64_t *entry;
-    do {
-        pl->position = end;
-        entry = copy_set(pl, around);
-        live_block(pl, &s->body, entry);
-    } while (unite(pl, around, entry));
-    unite(pl, live, entry);
+    const uint64_t *at_break = pl->at_break;
+    const uint64_t *at_continue = pl->at_continue;
+    uint64_t *behind = copy_set(pl, live);
+    unite(pl, live, pl->needed.items[pl->loop++]);
+    uint64_t *turn = copy_set(pl, live);
+    pl->at_break = behind;
+    pl->at_continue = live;
+    live_block(pl, &s->body, turn);
+    pl->at_break = at_break;
+    pl->at_continue = at_continue;
 }
 
 static void live_if(planner *pl, const ir_stmt *s, uint64_t *live)
@@ -142,18 +183,24 @@ static void live_if(planner *pl, const ir_stmt *s, uint64_t *live)
 /* Moves `live` from behind the statement to before it. */
 static void live_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
 {
-    if (s->kind == IR_FOR)
-        live_for(pl, s, live);
+    bool nested = s->kind == IR_FOR || s->kind == IR_WHILE || s->kind == IR_IF;
+    size_t set_bytes = (size_t)pl->words * sizeof *live;
+    if (s->kind == IR_FOR || s->kind == IR_WHILE)
+        live_loop(pl, s, live);
     if (s->kind == IR_IF)
         live_if(pl, s, live);
     if (s->kind == IR_RETURN)
-        memset(live, 0, (size_t)pl->words * sizeof *live);
+        memset(live, 0, set_bytes);
+    if (s->kind == IR_BREAK)
+        memcpy(live, pl->at_break, set_bytes);
+    if (s->kind == IR_CONTINUE)
+        memcpy(live, pl->at_continue, set_bytes);
 
     pl->position -= 2;
     int32_t target = s->target != NULL ? pl->place_of[s->target->id] : -1;
     if (target >= 0)
         set_bit(live, target); /* written here, even if never read */
-    if (s->kind != IR_FOR && s->kind != IR_IF)
+    if (!nested)
         mark(pl, live, pl->position + 1, s->span.line);
     pl->touched = live;
     ir_visit_uses(s, note_use, pl);
@@ -301,18 +348,18 @@ static void add_map(planner *pl, pypto_status *errors, int64_t limit)
     int64_t count;
     place **order = occurring_places(pl, &count);
     qsort(order, (size_t)count, sizeof *order, compare_offsets);
-    text map = {.a = pl->p->a};
-    text_printf(&map, "%12s %12s  %-11s tile", "offset", "bytes", "lines");
+    text table = {.a = pl->p->a};
+    text_printf(&table, "%12s %12s  %-11s tile", "offset", "bytes", "lines");
     for (int64_t i = 0; i < count; i++) {
         const place *at = order[i];
-        text_printf(&map, "\n%12lld %12lld  %-5lld-%5lld ", (long long)at->offset,
+        text_printf(&table, "\n%12lld %12lld  %-5lld-%5lld ", (long long)at->offset,
                     (long long)at->bytes, (long long)at->first_line, (long long)at->last_line);
-        text_printf(&map, "%s ", at->var->name);
-        ir_print_type(&map, &at->var->type);
+        text_printf(&table, "%s ", at->var->name);
+        ir_print_type(&table, &at->var->type);
         if (at->offset + at->size > limit)
-            text_add(&map, "  <- beyond the limit");
+            text_add(&table, "  <- beyond the limit");
     }
-    diag_note(errors, "%s", map.bytes);
+    diag_note(errors, "%s", table.bytes);
 }
 
 static void report_too_large(planner *pl, pypto_status *errors, int64_t bytes,
@@ -377,6 +424,7 @@ static void plan_function(ir_program *p, ir_function *f, const platform *target,
     int64_t bytes = -1;
     if (collect_tiles(&pl)) {
         ir_visit_stmts(&f->body, count_stmt, &pl.position);
+        gather_block(&pl, &f->body, new_set(&pl));
         live_block(&pl, &f->body, new_set(&pl));
         pl.position = 0;
         join_block(&pl, &f->body);

@@ -5,7 +5,8 @@
  *
  *   - variables and functions are registered where their ids say; callees stand before callers
  *   - every variable is assigned on every path before it is read. A loop's body counts as run once,
- *     because a script may use after a loop what the loop has set
+ *     because a script may use after a loop what the loop has set; a break must have set it too
+ *   - break and continue stand in a loop, at the end of their block
  *   - operations have the operands and the result that the op table's own check accepts
  *     (op_check), and stand in a plane where the table allows them
  *   - expressions compute within one category (integer, float, bool); loops and conditions have
@@ -28,6 +29,10 @@ typedef struct verifier {
     const char *after;
     int64_t words;
     uint64_t *defined; /* variables that are assigned here, by id */
+    /* Of the innermost loop: what is assigned at every break and continue so far; NULL: none yet. */
+    uint64_t *at_break;
+    uint64_t *at_continue;
+    int32_t loops;
     pypto_status *errors;
 } verifier;
 
@@ -199,7 +204,7 @@ static void check_do(verifier *v, const ir_stmt *s)
     if (failed(v))
         return;
     if (s->target == NULL) {
-        if (result.kind == IR_TILE || result.kind == IR_BUFFER)
+        if (s->op_def->result_param < 0 && (result.kind == IR_TILE || result.kind == IR_BUFFER))
             fail(v, "the result of %s has no place", s->op_def->spellings[0]);
         return;
     }
@@ -290,6 +295,62 @@ static void check_target(verifier *v, const ir_stmt *s)
         define(v, s->target);
 }
 
+static void intersect(const verifier *v, uint64_t *into, const uint64_t *set)
+{
+    for (int64_t i = 0; i < v->words; i++)
+        into[i] &= set[i];
+}
+
+static uint64_t *copy_defined(const verifier *v)
+{
+    uint64_t *copy = arena_array(v->p->a, uint64_t, v->words);
+    memcpy(copy, v->defined, (size_t)v->words * sizeof *copy);
+    return copy;
+}
+
+static void check_jump(verifier *v, const ir_stmt *s)
+{
+    uint64_t **at = s->kind == IR_BREAK ? &v->at_break : &v->at_continue;
+    if (v->loops == 0)
+        fail(v, "a jump outside of loops");
+    else if (*at == NULL)
+        *at = copy_defined(v);
+    else
+        intersect(v, *at, v->defined);
+}
+
+/* True when nothing follows the loop. */
+static bool check_loop(verifier *v, const ir_stmt *s)
+{
+    uint64_t *at_break = v->at_break;
+    uint64_t *at_continue = v->at_continue;
+    uint64_t *before = copy_defined(v);
+    bool endless = s->kind == IR_WHILE && s->value->kind == IR_BOOL && s->value->integer != 0;
+    v->at_break = NULL;
+    v->at_continue = NULL;
+    v->loops++;
+    bool ends = check_block(v, &s->body);
+    v->loops--;
+    /* The ends of turns and the breaks lead out; past a body that always returns, the way in does. */
+    uint64_t *exit = ends ? NULL : v->defined;
+    if (v->at_continue != NULL && exit != NULL)
+        intersect(v, exit, v->at_continue);
+    else if (v->at_continue != NULL)
+        exit = v->at_continue;
+    if (endless)
+        exit = NULL;
+    if (v->at_break != NULL && exit != NULL)
+        intersect(v, exit, v->at_break);
+    else if (v->at_break != NULL)
+        exit = v->at_break;
+    bool leaves = exit != NULL || !endless;
+    memcpy(before, exit != NULL ? exit : before, (size_t)v->words * sizeof *before);
+    memcpy(v->defined, before, (size_t)v->words * sizeof *before);
+    v->at_break = at_break;
+    v->at_continue = at_continue;
+    return !leaves;
+}
+
 static void check_for(verifier *v, const ir_stmt *s)
 {
     int64_t step;
@@ -301,19 +362,30 @@ static void check_for(verifier *v, const ir_stmt *s)
     if (!failed(v) && (s->target == NULL || !ir_is_integer(s->target->type.dtype)))
         fail(v, "a loop without an integer variable");
     check_target(v, s);
-    check_block(v, &s->body);
+    (void)check_loop(v, s);
     if (!failed(v) && s->target != NULL) /* read inside the loop only */
         v->defined[s->target->id / 64] &= ~(UINT64_C(1) << (s->target->id % 64));
+}
+
+static void check_condition(verifier *v, const ir_stmt *s)
+{
+    check_expr(v, s->value);
+    if (!failed(v) && s->value->dtype != PYPTO_BOOL)
+        fail(v, "a condition of dtype %s", pypto_dtype_name(s->value->dtype));
+}
+
+static bool check_while(verifier *v, const ir_stmt *s)
+{
+    check_condition(v, s);
+    return !failed(v) && check_loop(v, s);
 }
 
 /* True when the statement never reaches what follows. */
 static bool check_if(verifier *v, const ir_stmt *s)
 {
-    check_expr(v, s->value);
+    check_condition(v, s);
     if (failed(v))
         return false;
-    if (s->value->dtype != PYPTO_BOOL)
-        fail(v, "a condition of dtype %s", pypto_dtype_name(s->value->dtype));
     uint64_t *before = v->defined;
     size_t bytes = (size_t)v->words * sizeof *before;
     uint64_t *then = arena_array(v->p->a, uint64_t, v->words);
@@ -342,7 +414,13 @@ static bool check_stmt(verifier *v, const ir_stmt *s)
     case IR_DO: check_do(v, s); break;
     case IR_CALL: check_call(v, s); break;
     case IR_FOR: check_for(v, s); break;
+    case IR_WHILE: ends = check_while(v, s); break;
     case IR_IF: ends = check_if(v, s); break;
+    case IR_BREAK:
+    case IR_CONTINUE:
+        check_jump(v, s);
+        ends = true;
+        break;
     case IR_RETURN: ends = true; break;
     }
     if (s->kind == IR_ASSIGN || s->kind == IR_DO)

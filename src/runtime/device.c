@@ -42,36 +42,34 @@ static inline int64_t check_box(pld_core *core, const char *what, const pld_tens
     return elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
 }
 
-/* Copies between a packed block and a box of a strided one. The innermost dimensions that lie
+/* Copies a box between two strided places, strides in elements. The innermost dimensions that lie
  * packed in both are one memcpy. */
-static void copy_box(char *packed, char *box, const pld_tensor *tensor, const int64_t *extents,
-                     bool load)
+static void copy_box(char *target, const int64_t *target_stride, const char *source,
+                     const int64_t *source_stride, const int64_t *extents, int32_t ndim,
+                     int64_t width)
 {
-    const int64_t width = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-    int32_t outer = tensor->ndim;
+    int32_t outer = ndim;
     int64_t run = 1;
-    while (outer > 0 && (tensor->stride[outer - 1] == run || extents[outer - 1] == 1))
+    while (outer > 0 && ((target_stride[outer - 1] == run && source_stride[outer - 1] == run) ||
+                         extents[outer - 1] == 1))
         run *= extents[--outer];
     const size_t bytes = (size_t)(run * width);
     if (bytes == 0)
         return;
-    int64_t index[PYPTO_MAX_DIMS] = {0};
-    int64_t at = 0; /* elements from box */
     for (int32_t d = 0; d < outer; ++d)
         if (extents[d] == 0)
             return;
+    int64_t index[PYPTO_MAX_DIMS] = {0};
     for (;;) {
-        if (load)
-            memcpy(packed, box + at * width, bytes);
-        else
-            memcpy(box + at * width, packed, bytes);
-        packed += bytes;
+        memcpy(target, source, bytes);
         int32_t d = outer - 1;
         for (; d >= 0; --d) {
-            at += tensor->stride[d];
+            target += target_stride[d] * width;
+            source += source_stride[d] * width;
             if (++index[d] < extents[d])
                 break;
-            at -= tensor->stride[d] * extents[d];
+            target -= target_stride[d] * extents[d] * width;
+            source -= source_stride[d] * extents[d] * width;
             index[d] = 0;
         }
         if (d < 0)
@@ -79,12 +77,70 @@ static void copy_box(char *packed, char *box, const pld_tensor *tensor, const in
     }
 }
 
+/* The strides of a packed tile; returns its elements. */
+static int64_t pack(const int64_t *extents, int32_t ndim, int64_t *stride)
+{
+    int64_t elems = 1;
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        stride[d] = elems;
+        elems *= extents[d];
+    }
+    return elems;
+}
+
+/* From `box`, the place of the box's first element, into the tile of `extents`, or back. */
+static void load_box(void *tile, const char *box, const pld_tensor *tensor, const int64_t *extents)
+{
+    int64_t stride[PYPTO_MAX_DIMS];
+    (void)pack(extents, tensor->ndim, stride);
+    copy_box(tile, stride, box, tensor->stride, extents, tensor->ndim,
+             pypto_dtype_bytes((pypto_dtype)tensor->dtype));
+}
+
+static void store_box(const void *tile, char *box, const pld_tensor *tensor, const int64_t *extents,
+                      const int64_t *valid)
+{
+    int64_t stride[PYPTO_MAX_DIMS];
+    (void)pack(extents, tensor->ndim, stride);
+    copy_box(box, tensor->stride, tile, stride, valid, tensor->ndim,
+             pypto_dtype_bytes((pypto_dtype)tensor->dtype));
+}
+
+/* Loads part of a tile; `slice` is the address that corresponds to tensor->data. */
+static void load_part(pld_core *core, const char *what, void *tile, const pld_tensor *tensor,
+                      const char *slice, const int64_t *offsets, const int64_t *extents,
+                      const int64_t *valid, bool clamp, int64_t *loaded)
+{
+    bool whole = true;
+    for (int32_t d = 0; d < tensor->ndim; ++d) {
+        int64_t wanted = valid != NULL ? valid[d] : extents[d];
+        if (wanted < 0 || wanted > extents[d])
+            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                      "%s: valid_shape %d is %lld, but the tile has %lld elements there", what, d,
+                      (long long)wanted, (long long)extents[d]);
+        if (clamp && offsets[d] >= 0 && offsets[d] > tensor->shape[d] - wanted)
+            wanted = offsets[d] >= tensor->shape[d] ? 0 : tensor->shape[d] - offsets[d];
+        loaded[d] = wanted;
+        whole = whole && wanted == extents[d];
+    }
+    int64_t inside[PYPTO_MAX_DIMS]; /* an empty box may start anywhere when it was clamped */
+    for (int32_t d = 0; d < tensor->ndim; ++d)
+        inside[d] = clamp && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
+    const int64_t at = check_box(core, what, tensor, inside, loaded);
+    const int64_t width = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    int64_t stride[PYPTO_MAX_DIMS];
+    const int64_t elems = pack(extents, tensor->ndim, stride);
+    if (!whole)
+        memset(tile, 0, (size_t)(elems * width));
+    copy_box(tile, stride, slice + at, tensor->stride, loaded, tensor->ndim, width);
+}
+
 void(pld_load)(pld_core *core, void *tile, const pld_tensor *source, const int64_t *offsets,
                const int64_t *extents)
 {
     task_check(core);
     const int64_t at = check_box(core, "a load", source, offsets, extents);
-    copy_box(tile, source->data + at, source, extents, true);
+    load_box(tile, source->data + at, source, extents);
 }
 
 void(pld_store)(pld_core *core, const void *tile, const pld_tensor *target, const int64_t *offsets,
@@ -92,7 +148,89 @@ void(pld_store)(pld_core *core, const void *tile, const pld_tensor *target, cons
 {
     task_check(core);
     const int64_t at = check_box(core, "a store", target, offsets, extents);
-    copy_box((char *)(uintptr_t)tile, target->data + at, target, extents, false);
+    store_box(tile, target->data + at, target, extents, extents);
+}
+
+void(pld_load_part)(pld_core *core, void *tile, const pld_tensor *source, const int64_t *offsets,
+                    const int64_t *extents, const int64_t *valid, bool clamp, int64_t *loaded)
+{
+    task_check(core);
+    load_part(core, "a load", tile, source, source->data, offsets, extents, valid, clamp, loaded);
+}
+
+void(pld_store_part)(pld_core *core, const void *tile, const pld_tensor *target,
+                     const int64_t *offsets, const int64_t *extents, const int64_t *valid)
+{
+    task_check(core);
+    const int64_t at = check_box(core, "a store", target, offsets, valid);
+    store_box(tile, target->data + at, target, extents, valid);
+}
+
+/* ---- elements ---- */
+
+static char *element_at(pld_core *core, const char *what, const pld_tensor *tensor,
+                        const int64_t *indices)
+{
+    static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    task_check(core);
+    return tensor->data + check_box(core, what, tensor, indices, one);
+}
+
+int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *indices)
+{
+    const void *at = element_at(core, "a read", source, indices);
+    switch ((pypto_dtype)source->dtype) {
+    case PYPTO_BOOL:
+    case PYPTO_UINT8: return *(const uint8_t *)at;
+    case PYPTO_INT8: return *(const int8_t *)at;
+    case PYPTO_INT16: return *(const int16_t *)at;
+    case PYPTO_UINT16: return *(const uint16_t *)at;
+    case PYPTO_INT32: return *(const int32_t *)at;
+    case PYPTO_UINT32: return *(const uint32_t *)at;
+    default: return *(const int64_t *)at;
+    }
+}
+
+float(pld_read_float)(pld_core *core, const pld_tensor *source, const int64_t *indices)
+{
+    const void *at = element_at(core, "a read", source, indices);
+    switch ((pypto_dtype)source->dtype) {
+    case PYPTO_FP16: return pld_fp16_to_float(*(const uint16_t *)at);
+    case PYPTO_BF16: return pld_bf16_to_float(*(const uint16_t *)at);
+    default: return *(const float *)at;
+    }
+}
+
+/* An INT32 cell of a window may be a signal that another task of this rank waits for. */
+static void write_cell(pld_core *core, const pld_tensor *target, void *at, int32_t value)
+{
+    if (target->window == NULL) {
+        *(int32_t *)at = value;
+        return;
+    }
+    atomic_exchange_explicit((_Atomic int32_t *)at, value, memory_order_seq_cst);
+    rank_ring(&core->owner->seg, core->owner->header);
+}
+
+void(pld_write_int)(pld_core *core, const pld_tensor *target, const int64_t *indices, int64_t value)
+{
+    void *at = element_at(core, "a write", target, indices);
+    switch (pypto_dtype_bytes((pypto_dtype)target->dtype)) {
+    case 1: *(uint8_t *)at = (uint8_t)value; break;
+    case 2: *(uint16_t *)at = (uint16_t)value; break;
+    case 4: write_cell(core, target, at, (int32_t)value); break;
+    default: *(int64_t *)at = value; break;
+    }
+}
+
+void(pld_write_float)(pld_core *core, const pld_tensor *target, const int64_t *indices, float value)
+{
+    void *at = element_at(core, "a write", target, indices);
+    switch ((pypto_dtype)target->dtype) {
+    case PYPTO_FP16: *(uint16_t *)at = pld_float_to_fp16(value); break;
+    case PYPTO_BF16: *(uint16_t *)at = pld_float_to_bf16(value); break;
+    default: *(float *)at = value; break;
+    }
 }
 
 /* ---- windows ---- */
@@ -111,19 +249,35 @@ const pld_comm *(pld_get_comm)(pld_core *core, const pld_tensor *tensor)
     return need_window(core, tensor)->comm;
 }
 
-void(pld_remote_load)(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
-                      const int64_t *offsets, const int64_t *extents)
+/* Where `source` lies in rank `peer`'s slice. */
+static const char *peer_data(pld_core *core, const pld_tensor *source, int64_t peer)
 {
-    task_check(core);
     const pld_window *window = need_window(core, source);
     char name[NAME_TEXT];
     if (peer < 0 || peer >= window->comm->nranks)
         task_fail(core, DIAG_PEER_OUT_OF_RANGE,
                   "peer %lld does not exist: the domain of %s has ranks 0 to %d", (long long)peer,
                   task_describe(core, source, name, sizeof name), window->comm->nranks - 1);
+    return window->device_base + window->stride * window->comm->devices[peer] +
+           (source->data - window->base);
+}
+
+void(pld_remote_load)(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
+                      const int64_t *offsets, const int64_t *extents)
+{
+    task_check(core);
+    const char *slice = peer_data(core, source, peer);
     const int64_t at = check_box(core, "a remote load", source, offsets, extents);
-    char *slice = window->device_base + window->stride * window->comm->devices[peer];
-    copy_box(tile, slice + (source->data - window->base) + at, source, extents, true);
+    load_box(tile, slice + at, source, extents);
+}
+
+void(pld_remote_load_part)(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
+                           const int64_t *offsets, const int64_t *extents, const int64_t *valid,
+                           int64_t *loaded)
+{
+    task_check(core);
+    const char *slice = peer_data(core, source, peer);
+    load_part(core, "a remote load", tile, source, slice, offsets, extents, valid, false, loaded);
 }
 
 pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)

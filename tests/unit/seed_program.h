@@ -60,8 +60,8 @@ static inline ir_stmt *seed_do(ir_program *p, ir_block *into, int32_t line, ir_v
     ir_stmt *s = ir_stmt_create(p, into, IR_DO, seed_span(line));
     s->target = target;
     s->op_def = op_get(id);
-    s->operands = arena_array(p->a, ir_operand, count + 1);
-    s->operand_count = count;
+    s->operands = arena_array(p->a, ir_operand, OP_MAX_PARAMS); /* the rest: not given */
+    s->operand_count = s->op_def->param_count;
     for (int32_t i = 0; i < count; i++)
         s->operands[i] = operands[i];
     return s;

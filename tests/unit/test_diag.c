@@ -42,6 +42,10 @@ static void the_table_is_sound(void **state)
         assert_true(info->kind != PYPTO_ERROR_NONE);
         assert_true(strlen(info->title) > 0);
         assert_true(strlen(pypto_error_kind_name(info->kind)) > 0);
+        const diag_explanation *e = diag_explain((diag_code)i);
+        if (e->meaning == NULL || e->fix == NULL || e->example == NULL)
+            fail_msg("%s has no row in src/base/explanations.def", info->code);
+        assert_true(strlen(e->meaning) > 0 && strlen(e->fix) > 0);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(info->code, diag_lookup((diag_code)k)->code);
     }

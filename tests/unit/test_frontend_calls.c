@@ -20,8 +20,8 @@ static void test_dispatches(void **state)
                              "    c2(x[0], y[P - 3], q, device=None)\n"
                              "    return y\n"),
                 "h", "h",
-                "wb = pld.alloc_window_buffer(32, dtype=None)\n"
-                "sb = pld.alloc_window_buffer((pld.world_size() * 4), dtype=None)\n"
+                "wb = pld.alloc_window_buffer(32)\n"
+                "sb = pld.alloc_window_buffer((pld.world_size() * 4))\n"
                 "w = pld.window(wb, [1, 8], dtype=fp32)\n"
                 "s = pld.window(sb, [pld.world_size(), 1], dtype=int32)\n"
                 "world = pld.world_size()\n"
@@ -279,7 +279,7 @@ static void test_call_arguments(void **state)
          {"PYPTO-T210", 1, 19, "3000000000 does not fit int32", NULL}},
         {HOST("    len(x)\n"), {"PYPTO-S103", 1, 4, "Unsupported function call: 'len'", "pl.*"}},
         {HOST("    x.clone()\n"), {"PYPTO-S103", 1, 4, "no method 'clone'", NULL}},
-        {HOST("    m = x.shape\n"), {"PYPTO-S103", 1, 8, "Standalone attribute access", NULL}},
+        {HOST("    m = x.strides\n"), {"PYPTO-S103", 1, 8, "Standalone attribute access", NULL}},
         {HOST("    c4(x)\n"), {"PYPTO-S106", 1, 4, "Undefined variable 'c4'", NULL}},
         {HOST("    c2(x[0], y[0], qq)\n"), {"PYPTO-S106", 1, 19, "Undefined variable 'qq'", NULL}},
     };

@@ -68,7 +68,7 @@ static void test_bare_parameters(void **state)
                       "def h(x: pl.Tensor):\n"
                       "    pass\n",
                  "h", 8,
-                 (expected_error){"PYPTO-T202", 1, 9, "bare 'pl.Tensor'", "sample arguments"});
+                 (expected_error){"PYPTO-H402", 1, 9, "bare 'pl.Tensor'", "sample arguments"});
 }
 
 /* Numbers of a jit call are constants of the program; compiled without them they are read. */
@@ -263,7 +263,7 @@ static void test_annotations(void **state)
          {"PYPTO-S117", 1, 24, "pl.FP8E5M2 is not supported yet", NULL}},
         {PARAM("pl.Foo[3]"), {"PYPTO-T202", 1, 9, "'pl.Foo[...]' is not a type", NULL}},
         {PARAM("N"), {"PYPTO-T202", 1, 9, "not a type of the DSL", NULL}},
-        {PARAM("Tensor[[4], pl.FP32]"), {"PYPTO-S106", 1, 9, "Undefined variable 'Tensor'", NULL}},
+        {PARAM("Matrix[[4], pl.FP32]"), {"PYPTO-S106", 1, 9, "Undefined variable 'Matrix'", NULL}},
         {PARAM("pl.Tensor[[NR // 2], pl.FP32]"),
          {"PYPTO-T211", 1, 20, "Cannot recover dynamic dimension 'NR'", "plain dimension"}},
     };
@@ -271,6 +271,7 @@ static void test_annotations(void **state)
         expect_error(rows[i].source, "c", 8, rows[i].error);
     /* Accepted spellings. */
     const char *const good[] = {PARAM("pl.Tensor((4, N), pl.FP32)"), PARAM("pl.INT32"),
+                                PARAM("Out[Tensor[[4], pl.FP32]]"),
                                 PARAM("pl.InOut[pl.Tensor[[4, N * 2 - 1], DT]]"),
                                 PARAM("pl.Tensor[[NR], pl.FP32, 'window_buffer=x']")};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -352,12 +353,12 @@ static void test_statements(void **state)
         const char *source;
         expected_error error;
     } rows[] = {
-        {KERNEL("    while b:\n        pass\n"),
-         {"PYPTO-S102", 1, 4, "'while' is not supported yet", NULL}},
+        {KERNEL("    while n:\n        pass\n"),
+         {"PYPTO-T209", 1, 10, "while condition must be a Bool-typed scalar", NULL}},
         {KERNEL("    with pl.scope():\n        pass\n"),
          {"PYPTO-S102", 1, 4, "'with' is not supported yet", NULL}},
-        {KERNEL("    break\n"), {"PYPTO-S102", 1, 4, "'break' is not supported yet", NULL}},
-        {KERNEL("    continue\n"), {"PYPTO-S102", 1, 4, "'continue' is not supported yet", NULL}},
+        {KERNEL("    break\n"), {"PYPTO-S117", 1, 4, "'break' outside loop", NULL}},
+        {KERNEL("    continue\n"), {"PYPTO-S117", 1, 4, "'continue' outside loop", NULL}},
         {KERNEL("    assert b\n"),
          {"PYPTO-S102", 1, 4, "Unsupported statement type: Assert", NULL}},
         {KERNEL("    m = q = 3\n"), {"PYPTO-S105", 1, 4, "Unsupported assignment", NULL}},
@@ -396,9 +397,9 @@ static void test_operations(void **state)
          {"PYPTO-S107", 1, 4, "Unknown distributed operation 'pld.notify'", "pld.system.notify"}},
         {KERNEL("    t = pl.load(x)\n"),
          {"PYPTO-S108", 1, 8, "missing 2 required positional arguments: 'offsets' and 'shapes'",
-          "pl.load(tensor, offsets, shapes)"}},
-        {KERNEL("    t = pl.load(x, [0, 0], [4, N], 3)\n"),
-         {"PYPTO-S108", 1, 8, "takes 3 positional arguments but 4 were given", NULL}},
+          "pl.load(tensor, offsets, shapes, valid_shape=None, target_memory=MemorySpace.Vec, clamp=False)"}},
+        {KERNEL("    t = pl.load(x, [0, 0], [4, N], 3, 4, 5, 6)\n"),
+         {"PYPTO-S108", 1, 8, "takes from 3 to 6 positional arguments but 7 were given", NULL}},
         {KERNEL("    t = pl.load(x, [0, 0], [4, N], offsets=[0, 0])\n"),
          {"PYPTO-S108", 1, 35, "multiple values for argument 'offsets'", NULL}},
         {KERNEL("    t = pl.load(x, [0, 0], shape=[4, N])\n"),

@@ -447,6 +447,79 @@ static void test_a_return_in_a_loop(void **state)
 
 /* ---- what a loop must look like ---- */
 
+/* ---- while, break, continue ---- */
+
+static void test_while(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    while n < 10:\n"
+                       "        n = n * 2\n"
+                       "    pld.system.wait(s, [n, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "n.1 = n\n"
+                "while (n.1 < int32(10))\n"
+                "  n.1 = (n.1 * int32(2))\n"
+                "pld.system.wait(s, [n.1, 0], 1, cmp=WaitCmp.Ge)\n");
+    /* Nothing follows a loop that never ends. */
+    expect_body(KERNEL("    while True:\n"
+                       "        n = n + 1\n"
+                       "        if n > 5:\n"
+                       "            return y\n"
+                       "    nonsense(1)\n"),
+                "h", "k",
+                "n.1 = n\n"
+                "while True\n"
+                "  n.1 = (n.1 + int32(1))\n"
+                "  if (n.1 > int32(5))\n"
+                "    return\n");
+}
+
+static void test_jumps(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    m = 0\n"
+                       "    for i in pl.range(n):\n"
+                       "        if i == 3:\n"
+                       "            continue\n"
+
+                       "            pass\n"
+                       "        m = m + i\n"
+                       "        if m > 9:\n"
+                       "            m = 7\n"
+                       "            break\n"
+                       "    pld.system.wait(s, [m, 0], 1, cmp=pld.WaitCmp.Ge)\n"),
+                "h", "k",
+                "m = 0\n"
+                "for i in range(0, index(n), 1)\n"
+                "  if (i == 3)\n"
+                "    continue\n"
+                "  m = (m + i)\n"
+                "  if (m > 9)\n"
+                "    m = 7\n"
+                "    break\n"
+                "pld.system.wait(s, [m, 0], 1, cmp=WaitCmp.Ge)\n");
+}
+
+/* What follows a break is not looked at; the break's own value reaches the end of the loop. */
+static void test_a_break_with_a_handle(void **state)
+{
+    (void)state;
+    expect_body(KERNEL("    src = x\n"
+                       "    for i in pl.range(n):\n"
+                       "        if i > 3:\n"
+                       "            src = y\n"
+                       "            break\n"
+                       "    pl.store(pl.load(src, [0, 0], [4, N]), [0, 0], w)\n"),
+                "h", "k",
+                "src = x\n"
+                "for i in range(0, index(n), 1)\n"
+                "  if (i > 3)\n"
+                "    src = y\n"
+                "    break\n"
+                "t0 = pl.load(src, [0, 0], [4, 8])\n"
+                "pl.store(t0, [0, 0], w)\n");
+}
+
 static void test_bad_loops(void **state)
 {
     (void)state;
@@ -458,8 +531,43 @@ static void test_bad_loops(void **state)
          {"PYPTO-S104", 1, 13, "must use pl.range()", "for i in pl.range(n)"}},
         {KERNEL("    for i in range(3):\n        pass\n"),
          {"PYPTO-S104", 1, 13, "must use pl.range(), not range", "pl.range"}},
-        {KERNEL("    for i in pl.parallel(3):\n        pass\n"),
-         {"PYPTO-S117", 1, 13, "pl.parallel is not supported yet", NULL}},
+        {KERNEL("    for i in pl.add(3):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "must use pl.range(), not pl.add", NULL}},
+        {KERNEL("    for i in pl.range(3, stage=2):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "stage= is only supported on pl.pipeline", NULL}},
+        {KERNEL("    for i in pl.range(3, chunk=2):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "does not accept 'chunk='", NULL}},
+        {KERNEL("    for i in pl.pipeline(3):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "requires stage=", NULL}},
+        {KERNEL("    for i in pl.pipeline(3, stage=0):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "stage must be >= 1", NULL}},
+        {KERNEL("    for i in pl.pipeline(3, stage=n):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "stage must be a compile-time constant", NULL}},
+        {KERNEL("    for i in pl.unroll(n):\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "compile-time constant integer bounds", NULL}},
+        {KERNEL("    for i, (a,) in pl.unroll(2, init_values=(1,)):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "cannot be combined with init_values", NULL}},
+        {KERNEL("    for i in pl.parallel(3):\n        break\n"),
+         {"PYPTO-S117", 2, 8, "'break' not supported inside parallel loops", NULL}},
+        {KERNEL("    for i in pl.unroll(3):\n        continue\n"),
+         {"PYPTO-S117", 2, 8, "'continue' not supported inside unrolled loops", NULL}},
+        {KERNEL("    for i in pl.while_():\n        pass\n"),
+         {"PYPTO-S104", 1, 13, "requires init_values", NULL}},
+        {KERNEL("    for (i,) in pl.while_(init_values=(0,)):\n        pass\n"),
+         {"PYPTO-S104", 2, 8, "must start with pl.cond", NULL}},
+        {KERNEL("    for i in pl.range(2, init_values=(0,)):\n        pass\n"),
+         {"PYPTO-S104", 1, 8, "must be a tuple when init_values", NULL}},
+        {KERNEL("    for i, j in pl.range(2, init_values=(0,)):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "target must be", NULL}},
+        {KERNEL("    for i, (j, k) in pl.range(2, init_values=(0,)):\n        pass\n"),
+         {"PYPTO-S104", 1, -1, "Mismatch", NULL}},
+        {KERNEL("    for i, (j,) in pl.range(2, init_values=(0,)):\n        pl.yield_(j)\n"),
+         {"PYPTO-S104", 2, 8, "requires an assignment-form pl.yield_", NULL}},
+        {KERNEL(
+             "    for i, (j,) in pl.range(2, init_values=(0,)):\n        k, m = pl.yield_(j, j)\n"),
+         {"PYPTO-S104", 2, 8, "Mismatch", NULL}},
+        {KERNEL("    k = pl.yield_(3)\n"),
+         {"PYPTO-S104", 1, 4, "stands in an if, or in a loop with init_values", NULL}},
         {KERNEL("    for i in pl.range():\n        pass\n"),
          {"PYPTO-S104", 1, 13, "requires at least 1 argument", NULL}},
         {KERNEL("    for i in pl.range(1, 2, 3, 4):\n        pass\n"),
@@ -471,7 +579,7 @@ static void test_bad_loops(void **state)
         {KERNEL("    for i in pl.range(1, **x):\n        pass\n"),
          {"PYPTO-S104", 1, -1, "does not accept **kwargs", NULL}},
         {KERNEL("    for i in pl.range(1, init_values=2):\n        pass\n"),
-         {"PYPTO-S104", 1, -1, "not supported yet", "carried"}},
+         {"PYPTO-S104", 1, -1, "must be a list or tuple", NULL}},
         {KERNEL("    for i, j in pl.range(3):\n        pass\n"),
          {"PYPTO-S104", 1, 8, "single loop variable", NULL}},
         {KERNEL("    for i in pl.range(0, 4, 0):\n        pass\n"),
@@ -506,6 +614,9 @@ int main(void)
         cmocka_unit_test(test_names_reused_across_loops),
         cmocka_unit_test(test_loop_types_that_do_not_agree),
         cmocka_unit_test(test_a_return_in_a_loop),
+        cmocka_unit_test(test_while),
+        cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_a_break_with_a_handle),
         cmocka_unit_test(test_bad_loops),
     };
     return RUN_TESTS(tests);

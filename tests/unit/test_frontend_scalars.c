@@ -154,7 +154,10 @@ static void test_errors(void **state)
         {VALUE("(1, 2)[-1]"), {"PYPTO-T207", 1, -1, "must be non-negative", NULL}},
         {VALUE("(1, 2)[n]"), {"PYPTO-T207", 1, -1, "must be a constant", NULL}},
         {VALUE("n[0]"), {"PYPTO-T207", 1, 36, "Subscript requires Tuple, Tensor", NULL}},
-        {VALUE("1 if b else 2"), {"PYPTO-S103", 1, 36, "IfExp", "if statement"}},
+        {VALUE("1 if n else 2"), {"PYPTO-T209", 1, -1, "if condition must be a Bool-typed", NULL}},
+        {VALUE("1 if b else x"), {"PYPTO-T206", 1, 36, "different types", "if statement"}},
+        {VALUE("pl.min(1)"), {"PYPTO-S108", 1, 36, "two numbers or more", NULL}},
+        {VALUE("pl.max(n, f)"), {"PYPTO-T210", 1, 36, "same numeric dtype category", NULL}},
         {VALUE("[i for i in x]"), {"PYPTO-S103", 1, 36, "ListComp", NULL}},
         {TEST("n"), {"PYPTO-T209", 1, 7, "if condition must be a Bool-typed scalar", "x != 0"}},
         {TEST("x"), {"PYPTO-T209", 1, 7, "not a Tensor", NULL}},
@@ -162,8 +165,8 @@ static void test_errors(void **state)
         {TEST("b < True"), {"PYPTO-T210", 1, 7, "does not accept bool dtype", NULL}},
         {TEST("n == f"), {"PYPTO-T210", 1, 7, "requires same numeric dtype category", "pl.cast"}},
         {TEST("n is 1"), {"PYPTO-S103", 1, 7, "Unsupported comparison 'is'", NULL}},
-        {KERNEL("    t = pl.load(x, [0, 0], [4, N])\n    t = t + t\n"),
-         {"PYPTO-T210", 2, 8, "must be ScalarExpr or Var with ScalarType", "pl.add(a, b)"}},
+        {KERNEL("    t = pl.load(x, [0, 0], [4, N])\n    t = t ** t\n"),
+         {"PYPTO-T210", 2, 8, "must be ScalarExpr or Var with ScalarType", NULL}},
         {KERNEL("    v: pl.Scalar[pl.INT32] = f\n"),
          {"PYPTO-T202", 1, 7, "dtype int32 but expression has dtype fp32", NULL}},
         {KERNEL("    v: pl.Scalar[pl.INT8] = 300\n"),
@@ -193,14 +196,14 @@ static void test_all_errors_are_collected(void **state)
     (void)state;
     lowered l = lower(KERNEL("    m = one + 1\n"
                              "    t = pl.load(x, [0, two], [4, 99])\n"
-                             "    while b:\n"
+                             "    while n:\n"
                              "        break\n"
                              "    pl.store(t, [0, 0], three)\n"),
                       "h");
     const expected_error errors[] = {
         {"PYPTO-S106", 1, 8, "Undefined variable 'one'", NULL},
         {"PYPTO-S106", 2, 23, "Undefined variable 'two'", NULL},
-        {"PYPTO-S102", 3, 4, "'while' is not supported yet", NULL},
+        {"PYPTO-T209", 3, 10, "while condition must be a Bool-typed scalar", NULL},
         {"PYPTO-S106", 5, 24, "Undefined variable 'three'", NULL},
     };
     expect_errors(&l, KERNEL_LINE, errors, 4);

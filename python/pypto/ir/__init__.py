@@ -1,17 +1,84 @@
-"""Compiled programs and how they are configured."""
+"""Programs and compiled programs, and how they are compiled and configured."""
 
+from enum import Enum, IntEnum
+
+from .._program import Function, Program
 from .distributed_config import DistributedConfig
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from .compiling import compile
     from .distributed_compiled_program import DistributedCompiledProgram, ParameterInfo
 
-__all__ = ["DistributedCompiledProgram", "DistributedConfig", "ParameterInfo"]
+
+class ParamDirection(str, Enum):
+    """What a function does to a parameter. Equal to its name as a string, too."""
+
+    In = "In"
+    Out = "Out"
+    InOut = "InOut"
+
+    __str__ = str.__str__
 
 
-def __getattr__(name: str) -> object:
-    if name in ("DistributedCompiledProgram", "ParameterInfo"):
-        from . import distributed_compiled_program
+class ArgDirection(IntEnum):
+    """What a call does to an argument."""
 
-        return getattr(distributed_compiled_program, name)
+    Input = 0
+    Output = 1
+    InOut = 2
+    OutputExisting = 3
+    NoDep = 4
+    Scalar = 5
+
+
+class OptimizationStrategy(Enum):
+    """How a program is optimised; there is one way."""
+
+    Default = "Default"
+
+
+class PassDumpLevel(IntEnum):
+    """Accepted by `compile`; PYPTO_DUMP=ir prints the IR."""
+
+    NONE = 0
+    CONCISE = 1
+    EXPLICIT = 2
+
+
+_LATER = {
+    "compile": "compiling",
+    "DistributedCompiledProgram": "distributed_compiled_program",
+    "ParameterInfo": "distributed_compiled_program",
+}
+_ENUMERATIONS = ("FunctionType", "Level", "Role")
+
+__all__ = [
+    "ArgDirection",
+    "DistributedCompiledProgram",
+    "DistributedConfig",
+    "Function",
+    "FunctionType",
+    "Level",
+    "OptimizationStrategy",
+    "ParamDirection",
+    "ParameterInfo",
+    "PassDumpLevel",
+    "Program",
+    "Role",
+    "compile",
+]
+
+
+def __getattr__(name: str) -> "Any":
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module("." + _LATER[name], __name__), name)
+    if name in _ENUMERATIONS:
+        from .. import language
+
+        return getattr(language, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,9 +6,22 @@ the operations that DSL functions are written in; `help(pl.load)` tells what one
 
 from .._dtypes import DTYPES as _DTYPES, DataType
 from .._jit import JITFunction, jit
+from .._program import function, loads, loads_program, parse, parse_program, program
 from . import _operations, parser
-from ._annotations import InOut, Out, Scalar, Tensor, Tile, Tuple
-from ._dims import DynVar, dynamic
+from ._annotations import (
+    Array,
+    InOut,
+    MemRef,
+    Out,
+    Ptr,
+    Scalar,
+    Tensor,
+    TensorView,
+    Tile,
+    TileView,
+    Tuple,
+)
+from ._dims import RUNTIME, DynVar, IntLike, dynamic
 
 __pypto_path__ = "pl"
 
@@ -17,19 +30,45 @@ __getattr__ = _operations.missing("pl", __name__)
 globals().update(_DTYPES)
 
 __all__ = [
+    "Array",
     "DataType",
     "DynVar",
     "InOut",
+    "IntLike",
     "JITFunction",
+    "MemRef",
     "Out",
+    "Ptr",
+    "RUNTIME",
     "Scalar",
     "Tensor",
+    "TensorView",
     "Tile",
+    "TileView",
     "Tuple",
     "dynamic",
+    "function",
     "jit",
+    "loads",
+    "loads_program",
+    "parse",
+    "parse_program",
     "parser",
+    "program",
     *_DTYPES,
 ]
 # Last: it also defines names that Python has, such as `range`.
 __all__ += _operations.fill("pl", globals())
+
+func_attr = _operations.Operation(
+    "pl.func_attr",
+    "(attributes)",
+    "Hints for hardware schedulers, as a dict literal; at the start of a function. No effect.",
+    __name__,
+)
+__all__ += ["func_attr"]
+
+# Names of their own for what programs write most.
+Mem = globals()["MemorySpace"]
+globals().update({layout.name: layout for layout in globals()["TensorLayout"]})
+__all__ += ["Mem", *(layout.name for layout in globals()["TensorLayout"])]

@@ -66,6 +66,44 @@ class Tuple(metaclass=_Form):
     __pypto_type_path__ = "pl.Tuple"
 
 
+class Array(metaclass=_Form):
+    """`pl.Array[n, dtype]`: a small array of scalars, local to its function."""
+
+    __pypto_type_path__ = "pl.Array"
+
+
+class Ptr(metaclass=_Form):
+    """Raw memory: what `pld.alloc_window_buffer` gives."""
+
+    __pypto_type_path__ = "pl.Ptr"
+
+
+class _View:
+    """What stands in an annotation behind shape and element type."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+
+class TensorView(_View):
+    """How a tensor lies in memory. All tensors are row-major."""
+
+    __pypto_type_path__ = "pl.TensorView"
+
+
+class TileView(_View):
+    """How a tile lies in scratch memory: the compiler's business."""
+
+    __pypto_type_path__ = "pl.TileView"
+
+
+class MemRef(_View):
+    """Where a value lies in memory: the compiler's business."""
+
+    __pypto_type_path__ = "pl.MemRef"
+
+
 class Out(metaclass=_Form):
     """`pl.Out[T]`: the function writes this tensor; what it does not write stays as it was."""
 

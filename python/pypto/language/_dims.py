@@ -52,6 +52,7 @@ class DimExpr(Dimension):
     """What arithmetic on a dynamic dimension gives."""
 
     __slots__ = ("left", "operator", "right")
+    __pypto_kind__ = "expression"
 
     def __init__(self, left: Any, operator: str, right: Any) -> None:
         self.left = left
@@ -82,3 +83,17 @@ for _method, _symbol in (_ARITHMETIC | _COMPARISONS).items():
 
 # A name of its own for what programs write; the class is for isinstance.
 dynamic = DynVar
+
+# What type hints of helpers use for "an int or a dimension".
+IntLike = int | Dimension
+
+
+class _Runtime:
+    # In `f.compile(n=pl.RUNTIME)`: the scalar stays a parameter.
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "pl.RUNTIME"
+
+
+RUNTIME = _Runtime()

@@ -1,0 +1,366 @@
+/* Arithmetic on single elements, for the loops over tiles that kernels consist of: conversions of
+ * 16-bit floats, exp and log, and the operations whose C operator does not do what the language
+ * says (division by zero, NaN in a maximum, shifts by too much).
+ *
+ * Included by pld.h. All of it is inline, without branches and without calls, so that compilers
+ * turn a loop over it into vector code. And all of it gives the same bits whatever the width of the
+ * vectors, the compiler and the CPU: IEEE operations in a fixed order, no fused multiply-add, nothing of libm.
+ * Programs must be compiled with -ffp-contract=off (and -fwrapv, -fno-math-errno), as pypto does.
+ *
+ * Names end in the element type that they compute in: i8 i16 i32 i64 u8 u16 u32 u64, and f32, which
+ * 16-bit floats compute in as well: converted, one operation, rounded once. */
+#ifndef PYPTO_PLD_MATH_H
+#define PYPTO_PLD_MATH_H
+
+#include <pypto/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- bits ---- */
+
+static inline uint32_t pld_float_bits(float value)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float pld_bits_float(uint32_t bits)
+{
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- 16-bit floats ---- */
+
+/* FP16 is IEEE binary16, BF16 the upper half of binary32. To 16 bits: nearest, ties to even; too
+ * large becomes infinity; too small becomes a subnormal or a zero of the same sign. A NaN stays a
+ * NaN of the same sign, made quiet, with the upper bits of its payload: bit for bit as the
+ * conversion instructions of x86-64 and arm64. */
+static inline float pld_fp16_to_float(uint16_t bits)
+{
+    const uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
+    const uint32_t size = bits & 0x7fffu;
+    /* A subnormal counts units of 2^-24. The conversion and the product are exact. */
+    const uint32_t small = pld_float_bits((float)(int32_t)size * 0x1p-24f);
+    /* The exponents' biases differ by 112; infinity and NaN keep their exponent of ones. */
+    const uint32_t normal = (size << 13) + (112u << 23);
+    const uint32_t special = (size << 13) | 0x7f800000u | (size > 0x7c00u ? 0x00400000u : 0u);
+    const uint32_t finite = size < 0x0400u ? small : normal;
+    return pld_bits_float(sign | (size < 0x7c00u ? finite : special));
+}
+
+static inline uint16_t pld_float_to_fp16(float value)
+{
+    const uint32_t bits = pld_float_bits(value);
+    const uint32_t sign = bits >> 16 & 0x8000u;
+    const uint32_t size = bits & 0x7fffffffu;
+    /* Adding 1/2 puts the last bit that stays at 2^-24 and rounds there. */
+    const uint32_t small = pld_float_bits(pld_bits_float(size) + 0.5f) - 0x3f000000u;
+    /* May carry into the exponent, up to infinity: both are the right answer. */
+    const uint32_t normal = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
+    const uint32_t nan = 0x7e00u | (size >> 13 & 0x3ffu);
+    const uint32_t finite = size < 0x38800000u ? small : normal;
+    const uint32_t large = size > 0x7f800000u ? nan : 0x7c00u;
+    return (uint16_t)(sign | (size < 0x47800000u ? finite : large));
+}
+
+static inline float pld_bf16_to_float(uint16_t bits)
+{
+    return pld_bits_float((uint32_t)bits << 16);
+}
+
+static inline uint16_t pld_float_to_bf16(float value)
+{
+    const uint32_t bits = pld_float_bits(value);
+    const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    const uint32_t nan = bits >> 16 | 0x0040u;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
+
+/* ---- exp and log ---- */
+
+/* e^x, within 1 unit in the last place, subnormal results included.
+ *
+ * x = n ln 2 + r with |r| <= ln 2 / 2: n by adding and taking away 1.5 * 2^23, which rounds to an
+ * integer, and ln 2 in two parts, of which n times the first is exact. Then e^r = 1 + r + r^2 q(r),
+ * where q is the polynomial of degree 4 with the least largest relative error on that interval
+ * (fitted by repeated weighted least squares; 3e-9). 2^n is multiplied in two steps, so that results
+ * overflow to infinity and lose bits as subnormals in the last one only. */
+static inline float pld_exp_f32(float x)
+{
+    const float low = x < -104.0f ? -104.0f : x; /* comparisons let NaN through */
+    const float at = low > 89.0f ? 89.0f : low;
+    const float shifted = at * 0x1.715476p+0f + 0x1.8p+23f;
+    const float n = shifted - 0x1.8p+23f;
+    const int32_t whole = (int32_t)(pld_float_bits(shifted) - 0x4b400000u);
+    const float r = (at - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;
+    float q = 0x1.6a2432p-10f;
+    q = q * r + 0x1.1239e4p-7f;
+    q = q * r + 0x1.5558f2p-5f;
+    q = q * r + 0x1.555492p-3f;
+    q = q * r + 0x1.fffffcp-2f;
+    const float value = 1.0f + (r + r * r * q);
+    const int32_t half = whole >> 1;
+    const float scale = pld_bits_float((uint32_t)(half + 127) << 23);
+    const float rest = pld_bits_float((uint32_t)(whole - half + 127) << 23);
+    return value * scale * rest;
+}
+
+/* The natural logarithm, within 1 unit in the last place; log(0) is minus infinity, of a negative
+ * number NaN.
+ *
+ * x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). With s = f / (2 + f),
+ * log(1 + f) = 2 atanh(s) = 2 s + s z R(z), z = s^2, with R again the polynomial of least error (1e-11).
+ * It is summed as f - (f^2/2 - s (f^2/2 + z R)), whose largest term is exact. */
+static inline float pld_log_f32(float x)
+{
+    const uint32_t tiny = x < 0x1p-126f; /* subnormal: count from 2^25 times as much */
+    const uint32_t bits = pld_float_bits(tiny ? x * 0x1p+25f : x);
+    const uint32_t moved = bits - 0x3f3504f3u; /* sqrt(1/2) */
+    const int32_t k = ((int32_t)moved >> 23) - (tiny ? 25 : 0);
+    const float f = pld_bits_float((moved & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    const float s = f / (2.0f + f);
+    const float z = s * s;
+    float r = 0x1.e2f9a2p-3f;
+    r = r * z + 0x1.2438c4p-2f;
+    r = r * z + 0x1.999a7ap-2f;
+    r = r * z + 0x1.555554p-1f;
+    const float half = 0.5f * f * f;
+    const float n = (float)k;
+    const float value = n * 0x1.62ep-1f - ((half - (s * (half + z * r) + n * 0x1.0bfbe8p-15f)) - f);
+    const float above = x < __builtin_inff() ? value : x; /* infinity and NaN stay */
+    const float defined = x < 0.0f ? __builtin_nanf("") : above;
+    return x == 0.0f ? -__builtin_inff() : defined;
+}
+
+static inline float pld_sqrt_f32(float x)
+{
+    return __builtin_sqrtf(x);
+}
+
+static inline float pld_abs_f32(float x)
+{
+    return pld_bits_float(pld_float_bits(x) & 0x7fffffffu);
+}
+
+/* ---- rounding to integers ---- */
+
+static inline float pld_rint_f32(float x)
+{
+    return __builtin_rintf(x);
+}
+
+static inline float pld_floor_f32(float x)
+{
+    return __builtin_floorf(x);
+}
+
+static inline float pld_ceil_f32(float x)
+{
+    return __builtin_ceilf(x);
+}
+
+static inline float pld_trunc_f32(float x)
+{
+    return __builtin_truncf(x);
+}
+
+/* To the nearest integer, of two equally near ones to the one further from 0. */
+static inline float pld_round_f32(float x)
+{
+    const float whole = __builtin_truncf(x);
+    const float one = x < 0.0f ? -1.0f : 1.0f;
+    return pld_abs_f32(x - whole) >= 0.5f ? whole + one : whole;
+}
+
+/* To the nearest integer, of two equally near ones to the odd one. */
+static inline float pld_odd_f32(float x)
+{
+    const float below = __builtin_floorf(x);
+    const float rest = x - below;
+    const float half = below * 0.5f;
+    const float odd = __builtin_floorf(half) == half ? below + 1.0f : below;
+    const float near = rest > 0.5f ? below + 1.0f : below;
+    return rest == 0.5f ? odd : near;
+}
+
+/* A rounded value as an integer: what is out of range becomes the nearest integer, NaN 0. */
+#define PLD_CONVERSION(suffix, type, low, least, high, most)   \
+    static inline type pld_f32_to_##suffix(float x)            \
+    {                                                          \
+        const float inside = x >= low && x < high ? x : 0.0f;  \
+        const type converted = (type)inside;                   \
+        const type above = x >= high ? (type)most : converted; \
+        return x < low ? (type)least : above;                  \
+    }
+PLD_CONVERSION(i8, int8_t, -128.0f, INT8_MIN, 128.0f, INT8_MAX)
+PLD_CONVERSION(i16, int16_t, -32768.0f, INT16_MIN, 32768.0f, INT16_MAX)
+PLD_CONVERSION(i32, int32_t, -0x1p31f, INT32_MIN, 0x1p31f, INT32_MAX)
+PLD_CONVERSION(i64, int64_t, -0x1p63f, INT64_MIN, 0x1p63f, INT64_MAX)
+PLD_CONVERSION(u8, uint8_t, 0.0f, 0, 256.0f, UINT8_MAX)
+PLD_CONVERSION(u16, uint16_t, 0.0f, 0, 65536.0f, UINT16_MAX)
+PLD_CONVERSION(u32, uint32_t, 0.0f, 0, 0x1p32f, UINT32_MAX)
+PLD_CONVERSION(u64, uint64_t, 0.0f, 0, 0x1p64f, UINT64_MAX)
+#undef PLD_CONVERSION
+
+/* To 16-bit floats in a direction: towards 0; down; up; or towards 0 with the last bit set when that
+ * lost anything ("odd"). */
+#define PLD_DIRECTED(suffix)                                                                \
+    static inline uint16_t pld_float_to_##suffix##_trunc(float x)                           \
+    {                                                                                       \
+        const uint16_t nearest = pld_float_to_##suffix(x);                                  \
+        const bool beyond = pld_abs_f32(pld_##suffix##_to_float(nearest)) > pld_abs_f32(x); \
+        return (uint16_t)(nearest - beyond);                                                \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_floor(float x)                           \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        return (uint16_t)(cut + (pld_##suffix##_to_float(cut) > x));                        \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_ceil(float x)                            \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        return (uint16_t)(cut + (pld_##suffix##_to_float(cut) < x));                        \
+    }                                                                                       \
+    static inline uint16_t pld_float_to_##suffix##_odd(float x)                             \
+    {                                                                                       \
+        const uint16_t cut = pld_float_to_##suffix##_trunc(x);                              \
+        const float back = pld_##suffix##_to_float(cut);                                    \
+        return (uint16_t)(cut | (back < x || back > x));                                    \
+    }                                                                                       \
+    static inline float pld_expdif_##suffix(float a, float b)                               \
+    {                                                                                       \
+        return pld_exp_f32(pld_##suffix##_to_float(pld_float_to_##suffix(a - b)));          \
+    }
+PLD_DIRECTED(fp16)
+PLD_DIRECTED(bf16)
+#undef PLD_DIRECTED
+
+/* e^(a - b), the difference rounded to the element type. */
+static inline float pld_expdif_f32(float a, float b)
+{
+    return pld_exp_f32(a - b);
+}
+
+/* ---- minimum and maximum: a NaN wins ---- */
+
+static inline float pld_min_f32(float a, float b)
+{
+    return a < b || a != a ? a : b;
+}
+
+static inline float pld_max_f32(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+
+static inline float pld_relu_f32(float x)
+{
+    return x < 0.0f ? 0.0f : x;
+}
+
+static inline float pld_div_f32(float a, float b)
+{
+    return a / b;
+}
+
+/* ---- integers ---- */
+
+/* A quotient is truncated; dividing by 0 gives 0, and the least number divided by -1 stays itself. The
+ * `wide` float type holds every operand, and no quotient rounds up to the next integer in it, so the
+ * division can be the vector unit's. */
+#define PLD_COMMON_FUNCTIONS(suffix, type)              \
+    static inline type pld_min_##suffix(type a, type b) \
+    {                                                   \
+        return a < b ? a : b;                           \
+    }                                                   \
+    static inline type pld_max_##suffix(type a, type b) \
+    {                                                   \
+        return a > b ? a : b;                           \
+    }
+
+#define PLD_SIGNED_FUNCTIONS(suffix, type, unsigned_type, wide)                 \
+    PLD_COMMON_FUNCTIONS(suffix, type)                                          \
+    static inline type pld_abs_##suffix(type x)                                 \
+    {                                                                           \
+        return x < 0 ? (type)(0u - (unsigned_type)x) : x;                       \
+    }                                                                           \
+    static inline type pld_relu_##suffix(type x)                                \
+    {                                                                           \
+        return x < 0 ? (type)0 : x;                                             \
+    }                                                                           \
+    static inline type pld_div_##suffix(type a, type b)                         \
+    {                                                                           \
+        const wide divisor = b == 0 || b == -1 ? (wide)1 : (wide)b;             \
+        const type quotient = (type)((wide)a / divisor);                        \
+        const type negative = (type)(0u - (unsigned_type)a);                    \
+        return b == 0 ? (type)0 : b == -1 ? negative : quotient;                \
+    }                                                                           \
+    static inline type pld_rem_##suffix(type a, type b)                         \
+    {                                                                           \
+        return b == 0 ? (type)0 : (type)(a - pld_div_##suffix(a, b) * b);       \
+    }                                                                           \
+    static inline type pld_shl_##suffix(type a, type count)                     \
+    {                                                                           \
+        const type bits = (type)(sizeof(type) * 8);                             \
+        const bool fits = count >= 0 && count < bits;                           \
+        return fits ? (type)((unsigned_type)a << (fits ? count : 0)) : (type)0; \
+    }                                                                           \
+    static inline type pld_shr_##suffix(type a, type count)                     \
+    {                                                                           \
+        const type most = (type)(sizeof(type) * 8 - 1);                         \
+        return (type)(a >> (count >= 0 && count < most ? count : most));        \
+    }
+
+#define PLD_UNSIGNED_FUNCTIONS(suffix, type, wide)                        \
+    PLD_COMMON_FUNCTIONS(suffix, type)                                    \
+    static inline type pld_abs_##suffix(type x)                           \
+    {                                                                     \
+        return x;                                                         \
+    }                                                                     \
+    static inline type pld_relu_##suffix(type x)                          \
+    {                                                                     \
+        return x;                                                         \
+    }                                                                     \
+    static inline type pld_div_##suffix(type a, type b)                   \
+    {                                                                     \
+        const wide divisor = b == 0 ? (wide)1 : (wide)b;                  \
+        const type quotient = (type)((wide)a / divisor);                  \
+        return b == 0 ? (type)0 : quotient;                               \
+    }                                                                     \
+    static inline type pld_rem_##suffix(type a, type b)                   \
+    {                                                                     \
+        return b == 0 ? (type)0 : (type)(a - pld_div_##suffix(a, b) * b); \
+    }                                                                     \
+    static inline type pld_shl_##suffix(type a, type count)               \
+    {                                                                     \
+        const bool fits = count < sizeof(type) * 8;                       \
+        return fits ? (type)(a << (fits ? count : 0)) : (type)0;          \
+    }                                                                     \
+    static inline type pld_shr_##suffix(type a, type count)               \
+    {                                                                     \
+        const bool fits = count < sizeof(type) * 8;                       \
+        return fits ? (type)(a >> (fits ? count : 0)) : (type)0;          \
+    }
+
+PLD_SIGNED_FUNCTIONS(i8, int8_t, uint8_t, float)
+PLD_SIGNED_FUNCTIONS(i16, int16_t, uint16_t, float)
+PLD_SIGNED_FUNCTIONS(i32, int32_t, uint32_t, double)
+PLD_SIGNED_FUNCTIONS(i64, int64_t, uint64_t, int64_t)
+PLD_UNSIGNED_FUNCTIONS(u8, uint8_t, float)
+PLD_UNSIGNED_FUNCTIONS(u16, uint16_t, float)
+PLD_UNSIGNED_FUNCTIONS(u32, uint32_t, double)
+PLD_UNSIGNED_FUNCTIONS(u64, uint64_t, uint64_t)
+
+#undef PLD_COMMON_FUNCTIONS
+#undef PLD_SIGNED_FUNCTIONS
+#undef PLD_UNSIGNED_FUNCTIONS
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,421 @@
+"""The class form: `@pl.program` on a class whose methods carry `@pl.function(...)`.
+
+A program is read when its class statement runs: names of the surrounding code are taken then, once,
+and every mistake is raised there. The class becomes an `ir.Program`, its methods `ir.Function`s.
+`ir.compile` makes something that runs out of it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _core, _source
+from ._jit import _CHIP, _CORE, _FUNCTION, _HOST, _snapshot
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from types import FrameType, FunctionType as PythonFunction
+    from typing import Any, Callable, NoReturn
+
+_BAD_CLASS, _BAD_METHOD, _UNSUPPORTED = "PYPTO-S120", "PYPTO-S121", "PYPTO-S102"
+_OPTIONS = ("type", "level", "role", "attrs", "auto_scope", "strict_ssa", "external_source")
+_CALLBACK, _OPAQUE = 3, 4  # no planes: host code, and what takes its plane from its callers
+
+
+def _refuse(
+    code: str, message: str, hint: str | None, function: PythonFunction | None, frame: Any = None
+) -> NoReturn:
+    """Raises a diagnostic that points at `def name`, or at the line that a frame is in."""
+    file, line, column, end = None, 0, 0, 0
+    if function is not None:
+        file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+        found = _source.find(function)
+        if found is not None:
+            file, node = found
+            line, column = node.lineno, node.col_offset
+            end = column + len("def ") + len(node.name)
+    elif frame is not None:
+        import linecache
+
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        text = linecache.getline(file, line).rstrip("\r\n")
+        column, end = len(text) - len(text.lstrip()), len(text)
+        _core.refuse(code, message, hint, file, line, column, end, text or None)
+    source = _source.line_text(file, line) if file else None
+    _core.refuse(code, message, hint, file, line, column, end, source)
+    raise AssertionError  # for type checkers: refuse() has raised
+
+
+def _enumerations() -> Any:
+    from . import language
+
+    return language
+
+
+class Function:
+    """A function of a program: a method with `@pl.function`, or one outside of a class that programs
+    call by its name.
+
+    name, type, level, role   as written; what `type` implies is filled in
+    """
+
+    # What the extension relies on: _function, _plane, _scopes, _siblings, _program_name, identity().
+    __pypto_kind__ = "function"
+
+    def __init__(self, function: PythonFunction, options: dict[str, Any]) -> None:
+        pl = _enumerations()
+        self._function = function
+        self._stamp = _source.stamp_of(function.__code__.co_filename)
+        self._siblings: dict[str, Function] | None = None
+        self._program_name: str | None = None
+        self._scopes: tuple[dict[str, Any], ...] = ({},)
+        self._identity: str | None = None
+        self.name = function.__name__
+        self.type = options.get("type", pl.FunctionType.Opaque)
+        self.level = options.get("level")
+        self.role = options.get("role")
+        self.attrs = options.get("attrs") or {}
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self._check_options(pl)
+        self._plane = self._find_plane(pl)
+
+    @property
+    def func_type(self) -> Any:
+        return self.type
+
+    @property
+    def is_sub_worker(self) -> bool:
+        return self._plane == _CALLBACK
+
+    def _check_options(self, pl: Any) -> None:
+        for option, enumeration in (
+            ("type", pl.FunctionType),
+            ("level", pl.Level),
+            ("role", pl.Role),
+        ):
+            value = getattr(self, option)
+            if value is not None and not isinstance(value, enumeration):
+                _refuse(
+                    _BAD_CLASS,
+                    f"@pl.function: {option}= must be a member of pl.{enumeration.__name__}, "
+                    f"not {value!r}",
+                    f"write {option}=pl.{enumeration.__name__}.{list(enumeration)[1].name}",
+                    self._function,
+                )
+        implied = {
+            pl.FunctionType.Orchestration: (pl.Level.CHIP, pl.Role.Orchestrator),
+            pl.FunctionType.InCore: (pl.Level.CHIP_DIE, pl.Role.SubWorker),
+        }.get(self.type)
+        if implied is None:
+            return
+        for option, meant in zip(("level", "role"), implied):
+            if getattr(self, option) not in (None, meant):
+                _refuse(
+                    _BAD_CLASS,
+                    f"@pl.function on '{self.name}': {option}={getattr(self, option)!r} contradicts "
+                    f"type={self.type!r}, which implies {option}={meant!r}",
+                    f"leave {option}= out",
+                    self._function,
+                )
+            setattr(self, option, meant)
+
+    def _find_plane(self, pl: Any) -> int:
+        types, levels = pl.FunctionType, pl.Level
+        if self.type in (types.Group, types.Spmd, types.Graph):
+            _refuse(
+                _UNSUPPORTED,
+                f"@pl.function(type=pl.FunctionType.{self.type.name}) is not supported yet",
+                None,
+                self._function,
+            )
+        if self.type in (types.InCore, types.AIC, types.AIV):
+            return _CORE
+        if self.level is None:
+            return _CHIP if self.type == types.Orchestration else _OPAQUE
+        if self.level >= levels.HOST:
+            return _CALLBACK if self.role == pl.Role.SubWorker else _HOST
+        return _CHIP if self.level == levels.CHIP else _CORE
+
+    def identity(self) -> str:
+        """Changes whenever the source text or the place of the function does."""
+        if self._identity is None:
+            source = _source.load(self._function)
+            where = self._function.__code__.co_firstlineno
+            place = "without source" if source is None else f"{source.filename}:{where} "
+            digest = "" if source is None else source.digest
+            kind = f"@pl.function {self.type.name} {self._plane}"
+            self._identity = f"{self.__qualname__} {kind} {place}{digest}"
+        return self._identity
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        from .errors import TypeError as PyptoTypeError
+
+        raise PyptoTypeError(
+            f"{self.name} is a function of a program: it is compiled, not called; compile the program "
+            "with ir.compile(...)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<ir.Function {self.name} {self.type!r}>"
+
+
+class Program:
+    """A program in class form. Immutable; `ir.compile(program, ...)` makes it runnable.
+
+    name        of the class
+    functions   name -> Function, in the order of writing
+    """
+
+    def __init__(self, name: str, functions: dict[str, Function], text: str = "") -> None:
+        self.name = name
+        self.functions = functions
+        self._text = text
+        self._programs: dict[str, list[_core.Program]] = {}  # by platform
+
+    def get_function(self, name: str) -> Function | None:
+        """The function of that name, or None."""
+        return self.functions.get(name)
+
+    def as_python(self) -> str:
+        """The text that the program was made from."""
+        return self._text
+
+    @property
+    def entry(self) -> Function | None:
+        """Where a run starts: the host function, else the only orchestration; None when neither
+        decides."""
+        for plane in (_HOST, _CHIP):
+            found = [f for f in self.functions.values() if f._plane == plane]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def __str__(self) -> str:
+        return self._text or repr(self)
+
+    def __repr__(self) -> str:
+        return f"<ir.Program {self.name}: {', '.join(self.functions)}>"
+
+
+# ---- the decorators ----
+
+
+def _in_class_body(frame: FrameType) -> bool:
+    return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
+
+
+def _names_around(frame: FrameType, members: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """What names mean, as they are now: the locals of the frame that executes a class statement (or
+    decorates a function), its module's names, what the class body defines, builtins."""
+    scope = _snapshot(frame) or {}
+    return ({}, scope, _snapshot(frame, frame.f_globals), members, frame.f_builtins)
+
+
+def function(python: Any = None, /, **options: Any) -> Any:
+    """Makes a method part of its `@pl.program` class.
+
+    type=   pl.FunctionType.Orchestration: sequences kernels on one device
+            pl.FunctionType.InCore: a kernel
+            pl.FunctionType.Inline: spliced into its callers
+    level=, role=   pl.Level.HOST with pl.Role.Orchestrator: dispatches to the devices;
+                    with pl.Role.SubWorker: ordinary Python on the host
+    """
+    frame = sys._getframe(1)
+    for option in options:
+        if option not in _OPTIONS:
+            _refuse(
+                _BAD_CLASS,
+                f"@pl.function does not accept a {option}= argument",
+                ", ".join(f"{name}=" for name in _OPTIONS[:3]),
+                None,
+                frame,
+            )
+    if "attrs" in options:
+        import warnings
+
+        warnings.warn(
+            "attrs= of @pl.function is deprecated; write pl.func_attr({...}) in the body",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    if python is None:
+        return lambda decorated: _make_function(decorated, options, sys._getframe(1))
+    return _make_function(python, options, frame)
+
+
+def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Function:
+    if not isinstance(python, _FUNCTION):
+        _refuse(
+            _BAD_CLASS,
+            f"@pl.function decorates a function, not {type(python).__name__}",
+            None,
+            None,
+            frame,
+        )
+    made = Function(python, options)
+    if not _in_class_body(frame):
+        made._scopes = _names_around(frame, {})
+        if made._plane == _OPAQUE:
+            made._plane = _CORE
+        if made._plane != _CALLBACK:
+            _core.check((made,))
+    return made
+
+
+def program(cls: Any = None, /, **options: Any) -> Any:
+    """Makes a class with `@pl.function` methods a program: an `ir.Program`, ready for `ir.compile`."""
+    frame = sys._getframe(1)
+    for option in options:
+        if option not in ("strict_ssa", "auto_scope"):
+            _refuse(
+                _BAD_CLASS, f"@pl.program does not accept a {option}= argument", None, None, frame
+            )
+    if cls is None:
+        return lambda decorated: _make_program(decorated, sys._getframe(1))
+    return _make_program(cls, frame)
+
+
+def _make_program(cls: Any, frame: FrameType) -> Program:
+    if not isinstance(cls, type):
+        _refuse(
+            _BAD_CLASS, f"@pl.program decorates a class, not {type(cls).__name__}", None, None, frame
+        )
+    members = dict(vars(cls))
+    functions = {f.name: f for f in members.values() if isinstance(f, Function)}
+    if not functions:
+        _refuse(
+            _BAD_CLASS,
+            f"class {cls.__name__} contains no @pl.function decorated methods",
+            "write @pl.function(type=pl.FunctionType.InCore) above its methods",
+            None,
+            frame,
+        )
+    scopes = _names_around(
+        frame, {name: value for name, value in members.items() if not isinstance(value, Function)}
+    )
+    for f in functions.values():
+        f._scopes = scopes
+        if f.is_sub_worker:
+            _check_callback(f)
+            continue
+        f._siblings = functions
+        f._program_name = cls.__name__
+    _settle_opaque(functions)
+    checked = tuple(f for f in functions.values() if not f.is_sub_worker)
+    _core.check(checked)
+    return Program(cls.__name__, functions, _text_of(functions))
+
+
+def _check_callback(f: Function) -> None:
+    if f._function.__code__.co_varnames[:1] == ("self",):
+        _refuse(
+            _BAD_METHOD,
+            f"SubWorker '{f.name}' must not declare 'self': its body is ordinary Python, run with its "
+            "own parameters only",
+            "leave self out",
+            f._function,
+        )
+
+
+def _settle_opaque(functions: dict[str, Function]) -> None:
+    """A function without a type is orchestration when the host calls it, else a kernel's part."""
+    opaque = [f for f in functions.values() if f._plane == _OPAQUE]
+    if not opaque:
+        return
+    called = {
+        name
+        for f in functions.values()
+        if f._plane == _HOST
+        for name in f._function.__code__.co_names
+    }
+    for f in opaque:
+        f._plane = _CHIP if f.name in called else _CORE
+
+
+def _text_of(functions: dict[str, Function]) -> str:
+    """The lines of the class, as far as they can be had."""
+    first = min(f._function.__code__.co_firstlineno for f in functions.values())
+    source = _source.load(next(iter(functions.values()))._function)
+    if source is None:
+        return ""
+    node = _source.enclosing_class(source, first)
+    if node is None:
+        return "".join(source.lines)
+    import textwrap
+
+    start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    return textwrap.dedent("".join(source.lines[start - 1 : node.end_lineno]))
+
+
+# ---- programs from text ----
+
+_texts = 0
+
+
+def _run_text(text: str, filename: str) -> dict[str, Any]:
+    """The names that the text defines."""
+    import linecache
+
+    from . import language
+    from .language import distributed
+
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    scope: dict[str, Any] = {"__name__": filename, "pl": language, "pld": distributed}
+    try:
+        code = compile(text, filename, "exec", 0, True)
+    except SyntaxError as error:
+        raise SyntaxError(f"Failed to compile code: {error}") from error
+    exec(code, scope)
+    return scope
+
+
+def _found(scope: dict[str, Any], only: type | None) -> Any:
+    from .errors import ValueError as PyptoValueError
+
+    programs = [v for v in scope.values() if isinstance(v, Program)]
+    functions = [v for v in scope.values() if isinstance(v, Function)]
+    if only is Program and not programs and functions:
+        raise PyptoValueError("Expected @pl.program but found @pl.function")
+    found = programs or functions
+    if not found:
+        raise PyptoValueError("No @pl.function or @pl.program found")
+    if len(found) > 1:
+        names = ", ".join(item.name for item in found)
+        raise PyptoValueError(f"Multiple functions/programs found: {names}; give one of them")
+    return found[0]
+
+
+def parse(text: str) -> Any:
+    """The one program (or, without a program, the one function) that a text defines. `pl` and `pld`
+    are there already."""
+    global _texts
+    _texts += 1
+    return _found(_run_text(text, f"<pypto text {_texts}>"), None)
+
+
+def parse_program(text: str) -> Program:
+    """Like `parse`, for programs only."""
+    global _texts
+    _texts += 1
+    result: Program = _found(_run_text(text, f"<pypto text {_texts}>"), Program)
+    return result
+
+
+def _read(path: Any) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def loads(path: Any) -> Any:
+    """`parse` of a file."""
+    return _found(_run_text(_read(path), str(path)), None)
+
+
+def loads_program(path: Any) -> Program:
+    """`parse_program` of a file."""
+    result: Program = _found(_run_text(_read(path), str(path)), Program)
+    return result

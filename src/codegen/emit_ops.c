@@ -1,0 +1,505 @@
+/* Operations as C text: operands, the templates of the table, and the statements made of them.
+ *
+ * A template (the emit column of ops.def) is text with {placeholders}; what they may name stands at
+ * the head of ops.h. Most become one call of the device library. Elementwise ones become a loop over
+ * the elements of the result, packed as tiles are, whose body compilers vectorise:
+ *
+ *     for (int64_t i = 0; i < 256; ++i) acc[i] = acc[i] + peer_tile[i];
+ *
+ * 16-bit floats are converted where their bits are read and rounded where the result is written. */
+#include "codegen/emit_internal.h"
+
+#include <string.h>
+
+/* ---- operands ---- */
+
+const char *handle_text(emitter *e, const ir_var *var)
+{
+    return e->vars[var->id].storage == STORAGE_VALUE ? arena_printf(e->a, "&%s", var->c_name)
+                                                     : var->c_name;
+}
+
+static const char *list_text(emitter *e, const char *macro, const ir_expr *const *exprs,
+                             int32_t count)
+{
+    if (count == 0)
+        return "NULL";
+    text out = {.a = e->a};
+    text_printf(&out, "%s(", macro);
+    for (int32_t i = 0; i < count; i++)
+        text_printf(&out, "%s%s", i > 0 ? ", " : "", expr_int64(e, exprs[i]));
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+static const char *enum_text(emitter *e, const char *enumeration, int64_t value)
+{
+    const char *member = enum_member_name(enumeration, value);
+    const enum_member *found = member != NULL ? enum_find(enumeration, member) : NULL;
+    return found != NULL ? found->c_name : arena_printf(e->a, "%lld", (long long)value);
+}
+
+static const char *operand_text(emitter *e, const op_param *param, const ir_operand *operand)
+{
+    switch (operand->kind) {
+    case IR_OPERAND_NONE: return "NULL";
+    case IR_OPERAND_VAR: return handle_text(e, operand->var);
+    case IR_OPERAND_EXPR:
+        return ir_is_float(operand->expr->dtype) ? expr_c(e, operand->expr).text
+                                                 : expr_int64(e, operand->expr);
+    case IR_OPERAND_LIST:
+        return list_text(e, param->kind == OPERAND_OFFSETS ? "PLD_AT" : "PLD_EXTENTS",
+                         operand->exprs, operand->count);
+    case IR_OPERAND_DTYPE: return c_dtype_name(operand->dtype);
+    case IR_OPERAND_ENUM: return enum_text(e, param->enum_name, operand->number);
+    }
+    return "0";
+}
+
+/* A tile's shape, or its valid extents, with one entry per dimension of a memory of at least its
+ * rank. */
+static const char *tile_extents(emitter *e, const ir_var *tile, int32_t ndim, bool valid)
+{
+    text out = {.a = e->a};
+    text_add(&out, "PLD_EXTENTS(");
+    int32_t leading = ndim - tile->type.ndim;
+    for (int32_t i = 0; i < ndim; i++) {
+        text_add(&out, i > 0 ? ", " : "");
+        if (i < leading)
+            text_add(&out, "1");
+        else if (valid && tile->type.ragged)
+            text_printf(&out, "%s[%d]", tile_valid_name(e, tile), i - leading);
+        else
+            text_add(&out, expr_int64(e, tile->type.shape[i - leading]));
+    }
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+const char *tile_valid_name(emitter *e, const ir_var *tile)
+{
+    var_info *info = &e->vars[tile->id];
+    if (info->valid_name == NULL)
+        info->valid_name = emit_free_name(e, arena_printf(e->a, "%s_valid", tile->c_name));
+    return info->valid_name;
+}
+
+/* The valid extents of a tile of any kind, as an array. */
+static const char *valid_text(emitter *e, const ir_var *tile)
+{
+    return tile->type.ragged ? tile_valid_name(e, tile)
+                             : tile_extents(e, tile, tile->type.ndim, false);
+}
+
+/* Elements of all dimensions but the last. */
+static long long tile_rows(const ir_var *tile)
+{
+    int64_t columns = 1;
+    (void)ir_is_const_int(tile->type.shape[tile->type.ndim - 1], &columns);
+    return (long long)(ir_static_elems(&tile->type) / columns);
+}
+
+static const char *device_set_text(emitter *e, const ir_device_set *set)
+{
+    if (set->all)
+        return "pld_all_devices(host)";
+    int start = set->mask != 0 ? __builtin_ctzll(set->mask) : 0;
+    uint64_t run = set->mask >> start;
+    if ((run & (run + 1)) == 0) /* one run of ones */
+        return arena_printf(e->a, "pld_device_range(host, %d, %d)", start,
+                            start + __builtin_popcountll(run));
+    return arena_printf(e->a, "UINT64_C(0x%llx)", (unsigned long long)set->mask);
+}
+
+/* ---- templates ---- */
+
+typedef struct template
+{
+    const op_def *op;
+    const ir_operand *operands;
+    const ir_var *target;
+    bool element; /* names mean elements */
+}
+template;
+
+/* The end of the name of a function of pld_math.h that computes elements of that type. */
+static const char *compute_suffix(pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_INT8: return "i8";
+    case PYPTO_INT16: return "i16";
+    case PYPTO_INT32: return "i32";
+    case PYPTO_INT64:
+    case PYPTO_INDEX: return "i64";
+    case PYPTO_BOOL:
+    case PYPTO_UINT8: return "u8";
+    case PYPTO_UINT16: return "u16";
+    case PYPTO_UINT32: return "u32";
+    case PYPTO_UINT64: return "u64";
+    default: return "f32";
+    }
+}
+
+/* The end of the name of a function that works on elements as they are stored. */
+static const char *element_suffix(pypto_dtype dtype)
+{
+    if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
+        return dtype == PYPTO_FP16 ? "fp16" : "bf16";
+    return compute_suffix(dtype);
+}
+
+/* A stored element as the value that C computes with, and back. */
+static const char *value_of_bits(emitter *e, pypto_dtype dtype, const char *bits)
+{
+    if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
+        return arena_printf(e->a, "pld_%s_to_float(%s)", element_suffix(dtype), bits);
+    return dtype == PYPTO_BOOL ? arena_printf(e->a, "%s != 0", bits) : bits;
+}
+
+static const char *bits_of_value(emitter *e, pypto_dtype dtype, const char *value)
+{
+    if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
+        return arena_printf(e->a, "pld_float_to_%s(%s)", element_suffix(dtype), value);
+    return pypto_dtype_bytes(dtype) < 4
+               ? arena_printf(e->a, "(%s)(%s)", c_element_type(dtype), value)
+               : value;
+}
+
+static const char *element_text(emitter *e, const ir_operand *operand)
+{
+    if (operand->kind != IR_OPERAND_VAR)
+        return expr_text(e, operand->expr, PRECEDENCE_UNARY);
+    return value_of_bits(e, operand->var->type.dtype,
+                         arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index));
+}
+
+/* The element of a tile at some indices, as an lvalue. */
+static const char *tile_element(emitter *e, const ir_var *tile, const ir_operand *indices)
+{
+    return arena_printf(e->a, "%s[pld_tile_index(core, %d, %s, %s)]", tile->c_name, tile->type.ndim,
+                        tile_extents(e, tile, tile->type.ndim, false),
+                        list_text(e, "PLD_AT", indices->exprs, indices->count));
+}
+
+/* An element converted as pl.cast says: the text of the new element. */
+static const char *cast_text(emitter *e, const template *t, const ir_operand *operand)
+{
+    static const char *const rounding[] = {"rint", "rint",  "round", "floor",
+                                           "ceil", "trunc", "odd"};
+    pypto_dtype from = operand->var->type.dtype;
+    pypto_dtype to = t->target->type.dtype;
+    const ir_operand *given = &t->operands[op_param_index(t->op, "mode")];
+    int64_t mode = given->kind == IR_OPERAND_NONE ? 2 : given->number;
+    const char *value =
+        value_of_bits(e, from, arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index));
+    if (to == PYPTO_BOOL)
+        return arena_printf(e->a, "(uint8_t)(%s != 0)", value);
+    if (!ir_is_float(to))
+        return ir_is_float(from) ? arena_printf(e->a, "pld_f32_to_%s(pld_%s_f32(%s))",
+                                                compute_suffix(to), rounding[mode], value)
+                                 : arena_printf(e->a, "(%s)(%s)", c_element_type(to), value);
+    if (!ir_is_float(from))
+        value = arena_printf(e->a, "(float)(%s)", value);
+    if (to == PYPTO_FP32)
+        return value;
+    bool directed = ir_is_float(from) && mode >= 3;
+    return directed ? arena_printf(e->a, "pld_float_to_%s_%s(%s)", element_suffix(to),
+                                   rounding[mode], value)
+                    : bits_of_value(e, to, value);
+}
+
+/* Operands of an operation other than their value: {name.part}. */
+static const char *part_text(emitter *e, const template *t, const ir_operand *operand,
+                             const char *part)
+{
+    const char *colon = strchr(part, ':');
+    if (strcmp(part, "bits") == 0)
+        return arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index);
+    if (strcmp(part, "valid") == 0 && colon == NULL)
+        return valid_text(e, operand->var);
+    if (strcmp(part, "extents") == 0)
+        return tile_extents(e, operand->var, operand->var->type.ndim, false);
+    if (strcmp(part, "ndim") == 0)
+        return arena_printf(e->a, "%d", operand->var->type.ndim);
+    if (strcmp(part, "type") == 0)
+        return element_suffix(operand->var->type.dtype);
+    if (strcmp(part, "first") == 0 || strcmp(part, "last") == 0) {
+        int32_t dim = part[0] == 'f' ? 0 : operand->var->type.ndim - 1;
+        return operand->var->type.ragged
+                   ? arena_printf(e->a, "%s[%d]", tile_valid_name(e, operand->var), dim)
+                   : expr_int64(e, operand->var->type.shape[dim]);
+    }
+    if (strcmp(part, "rest") == 0) {
+        int64_t first = 1;
+        (void)ir_is_const_int(operand->var->type.shape[0], &first);
+        return arena_printf(e->a, "%lld",
+                            (long long)(ir_static_elems(&operand->var->type) / first));
+    }
+    if (strcmp(part, "cast") == 0)
+        return cast_text(e, t, operand);
+    if (strcmp(part, "row") == 0 || strcmp(part, "column") == 0)
+        return value_of_bits(e, operand->var->type.dtype,
+                             arena_printf(e->a, "%s[%s]", operand->var->c_name,
+                                          part[0] == 'r' ? e->row : e->column));
+    if (strcmp(part, "read") == 0 || strcmp(part, "write") == 0) {
+        pypto_dtype dtype = operand->var->type.dtype;
+        bool cast = part[0] == 'r' && dtype != PYPTO_INT64 && !ir_is_float(dtype);
+        return arena_printf(e->a, "%s%s%s%spld_%s_%s", cast ? "(" : "",
+                            cast ? c_scalar_type(dtype) : "", cast ? ")" : "", "", part,
+                            ir_is_float(dtype) ? "float" : "int");
+    }
+    if (strncmp(part, "element:", 8) == 0)
+        return tile_element(e, operand->var, &t->operands[op_param_index(t->op, part + 8)]);
+    if (strncmp(part, "get:", 4) == 0)
+        return value_of_bits(
+            e, operand->var->type.dtype,
+            tile_element(e, operand->var, &t->operands[op_param_index(t->op, part + 4)]));
+    if (strncmp(part, "as:", 3) == 0)
+        return bits_of_value(e, t->operands[op_param_index(t->op, part + 3)].var->type.dtype,
+                             expr_c(e, operand->expr).text);
+    if (strcmp(part, "rows") == 0)
+        return arena_printf(e->a, "%lld", tile_rows(operand->var));
+    if (strcmp(part, "columns") == 0)
+        return expr_int64(e, operand->var->type.shape[operand->var->type.ndim - 1]);
+    if (colon != NULL) { /* {tile.extents:memory}, {tile.valid:memory} */
+        const ir_var *memory = t->operands[op_param_index(t->op, colon + 1)].var;
+        return tile_extents(e, operand->var, memory->type.ndim, part[0] == 'v');
+    }
+    return "0";
+}
+
+/* The text for the placeholder `name` or `name.part`. */
+static const char *placeholder_text(emitter *e, const template *t, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const char *part = dot != NULL ? dot + 1 : "";
+    const char *base = dot != NULL ? arena_strndup(e->a, name, dot - name) : name;
+    if (strcmp(base, "core") == 0 || strcmp(base, "host") == 0)
+        return base;
+    if (strcmp(base, "out") == 0 && t->target != NULL) {
+        const ir_var *out = t->target;
+        if (strcmp(part, "buffer") == 0)
+            return arena_printf(e->a, "%d", out->buffer);
+        if (strcmp(part, "devices") == 0)
+            return device_set_text(e, &e->p->buffers.items[out->buffer].devices);
+        if (strcmp(part, "valid") == 0)
+            return valid_text(e, out);
+        return out->c_name;
+    }
+    if (strcmp(base, "element") == 0)
+        return element_suffix(t->operands[0].var->type.dtype);
+    if (strcmp(base, "type") == 0)
+        return compute_suffix(t->operands[0].var->type.dtype);
+    int32_t index = op_param_index(t->op, base);
+    if (index < 0)
+        return "0";
+    const ir_operand *operand = &t->operands[index];
+    if (strcmp(part, "count") == 0)
+        return arena_printf(e->a, "%d", operand->count);
+    if (part[0] != '\0')
+        return part_text(e, t, operand, part);
+    return t->element ? element_text(e, operand) : operand_text(e, &t->op->params[index], operand);
+}
+
+static const char *expand(emitter *e, const template *t, const char *format)
+{
+    text out = {.a = e->a};
+    text_add(&out, "");
+    for (const char *p = format; *p != '\0';) {
+        const char *close = *p == '{' ? strchr(p, '}') : NULL;
+        if (close == NULL) {
+            text_add_n(&out, p++, 1);
+            continue;
+        }
+        text_add(&out, placeholder_text(e, t, arena_strndup(e->a, p + 1, close - p - 1)));
+        p = close + 1;
+    }
+    return out.bytes;
+}
+
+/* Behind a new line the table has the template for ragged tiles. */
+static const char *choose_template(const op_def *op, const ir_operand *operands,
+                                   const ir_var *target)
+{
+    const char *other = strchr(op->emit, '\n');
+    if (other == NULL)
+        return op->emit;
+    bool ragged = target != NULL && target->type.ragged;
+    for (int32_t i = 0; i < op->param_count; i++)
+        ragged |= operands[i].kind == IR_OPERAND_VAR && operands[i].var->type.ragged;
+    return ragged ? other + 1 : op->emit;
+}
+
+const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target)
+{
+    template t = {op, operands, target, false};
+    const char *chosen = choose_template(op, operands, target);
+    const char *other = strchr(chosen, '\n');
+    if (other != NULL)
+        chosen = arena_strndup(e->a, chosen, other - chosen);
+    return expand(e, &t, chosen);
+}
+
+/* The value of one element of an elementwise operation, as the element type of `target`. */
+static const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
+                                   const ir_var *target)
+{
+    static const char prefix[] = "elementwise: ";
+    template t = {op, operands, target, true};
+    const char *value = expand(e, &t, op->emit + sizeof prefix - 1);
+    if (strstr(op->emit, ".bits}") != NULL || strstr(op->emit, ".cast}") != NULL)
+        return value;
+    pypto_dtype dtype = target->type.dtype;
+    if (dtype == PYPTO_FP16)
+        return arena_printf(e->a, "pld_float_to_fp16(%s)", value);
+    if (dtype == PYPTO_BF16)
+        return arena_printf(e->a, "pld_float_to_bf16(%s)", value);
+    bool widened = pypto_dtype_bytes(dtype) < 4 && strncmp(value, "pld_", 4) != 0;
+    return widened ? arena_printf(e->a, "(%s)(%s)", c_element_type(dtype), value) : value;
+}
+
+/* ---- statements ---- */
+
+/* The first tile among the operands, NULL when there is none. */
+static const ir_var *first_tile(const ir_operand *operands, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (operands[i].kind == IR_OPERAND_VAR && operands[i].var->type.kind == IR_TILE)
+            return operands[i].var;
+    return NULL;
+}
+
+void emit_valid_copy(emitter *e, const ir_stmt *s)
+{
+    const ir_var *target = s->target;
+    const ir_var *source =
+        s->kind == IR_ASSIGN ? s->source : first_tile(s->operands, s->operand_count);
+    if (target == NULL || !target->type.ragged || source == NULL || source == target)
+        return;
+    text line = {.a = e->a};
+    for (int32_t i = 0; i < target->type.ndim; i++) {
+        bool reduced = !ir_expr_equal(target->type.shape[i], source->type.shape[i]);
+        text_printf(&line, "%s%s[%d] = ", i > 0 ? ", " : "", tile_valid_name(e, target), i);
+        if (reduced)
+            text_add(&line, "1");
+        else if (source->type.ragged)
+            text_printf(&line, "%s[%d]", tile_valid_name(e, source), i);
+        else
+            text_add(&line, expr_int64(e, source->type.shape[i]));
+    }
+    emit_place(e, &s->span);
+    emit_line(e, "%s;", line.bytes);
+}
+
+/* A copy of a tile onto itself: both names have one place. */
+static bool copies_itself(const ir_stmt *s)
+{
+    const ir_var *source = first_tile(s->operands, s->operand_count);
+    return strstr(s->op_def->emit, ".bits}") != NULL && source != NULL &&
+           source->scratch_offset == s->target->scratch_offset;
+}
+
+/* Rows and columns by themselves, for operations with a value per row or per column. */
+static void emit_broadcast(emitter *e, const ir_stmt *s)
+{
+    bool by_row = strstr(s->op_def->emit, ".row}") != NULL;
+    const ir_var *out = s->target;
+    int64_t first = 1;
+    (void)ir_is_const_int(out->type.shape[by_row ? out->type.ndim - 1 : 0], &first);
+    long long elems = (long long)ir_static_elems(&out->type);
+    long long columns = by_row ? (long long)first : elems / (long long)first;
+    const char *i = e->index;
+    e->row = emit_free_name(e, "row");
+    e->column = emit_free_name(e, "column");
+    emit_place(e, &s->span);
+    emit_line(e, "for (int64_t %s = 0; %s < %lld; ++%s)", e->row, e->row, elems / columns, e->row);
+    e->index = arena_printf(e->a, "%s * %lld + %s", e->row, columns, e->column);
+    e->depth++;
+    emit_place(e, &s->span);
+    emit_line(e, "for (int64_t %s = 0; %s < %lld; ++%s)", e->column, e->column, columns, e->column);
+    e->depth++;
+    emit_place(e, &s->span);
+    emit_line(e, "%s[%s] = %s;", out->c_name, e->index,
+              op_element_text(e, s->op_def, s->operands, out));
+    e->depth -= 2;
+    e->index = i;
+}
+
+/* A reshape of a ragged tile moves axes of extent 1 only; the others keep their extents. */
+static void emit_reshaped_valid(emitter *e, const ir_stmt *s)
+{
+    const ir_var *target = s->target;
+    const ir_var *source = first_tile(s->operands, s->operand_count);
+    if (!target->type.ragged || target == source)
+        return;
+    text line = {.a = e->a};
+    int32_t k = 0;
+    for (int32_t i = 0; i < target->type.ndim; i++) {
+        int64_t extent = 0;
+        text_printf(&line, "%s%s[%d] = ", i > 0 ? ", " : "", tile_valid_name(e, target), i);
+        if (ir_is_const_int(target->type.shape[i], &extent) && extent == 1) {
+            text_add(&line, "1");
+            continue;
+        }
+        while (k < source->type.ndim && ir_is_const_int(source->type.shape[k], &extent) &&
+               extent == 1)
+            k++;
+        text_printf(&line, "%s[%d]", tile_valid_name(e, source), k++);
+    }
+    emit_place(e, &s->span);
+    emit_line(e, "%s;", line.bytes);
+}
+
+/* Ragged tiles are computed as a whole, too: loads have cleared what is not valid, no operation on
+ * elements traps, and one loop without a remainder is fast. */
+static void emit_elementwise(emitter *e, const ir_stmt *s)
+{
+    if (strcmp(s->op_def->emit, "elementwise: {x.bits}") == 0)
+        emit_reshaped_valid(e, s);
+    else
+        emit_valid_copy(e, s);
+    if (copies_itself(s))
+        return;
+    if (strstr(s->op_def->emit, ".row}") != NULL || strstr(s->op_def->emit, ".column}") != NULL) {
+        emit_broadcast(e, s);
+        return;
+    }
+    const char *i = e->index;
+    const char *head = arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i,
+                                    (long long)ir_static_elems(&s->target->type), i);
+    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
+                                    op_element_text(e, s->op_def, s->operands, s->target));
+    emit_place(e, &s->span);
+    if (emit_fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
+        emit_line(e, "%s %s", head, body);
+        return;
+    }
+    emit_line(e, "%s", head);
+    e->depth++;
+    emit_place(e, &s->span);
+    emit_line(e, "%s", body);
+    e->depth--;
+}
+
+void emit_operation(emitter *e, const ir_stmt *s)
+{
+    if (op_is_elementwise(s->op_def)) {
+        emit_elementwise(e, s);
+        return;
+    }
+    const char *value = op_text(e, s->op_def, s->operands, s->target);
+    bool through_operand = s->op_def->result_param >= 0;
+    if (s->target != NULL && s->target->type.kind != IR_TILE && !through_operand) {
+        emit_value(e, s, value);
+        return;
+    }
+    emit_place(e, &s->span);
+    emit_line(e, "%s;", value);
+    if (s->target != NULL && !through_operand && strstr(s->op_def->emit, "{out.valid}") == NULL)
+        emit_valid_copy(e, s);
+    if (s->target == NULL || !through_operand)
+        return;
+    const ir_var *source = s->operands[s->op_def->result_param].var;
+    if (source != s->target && e->vars[s->target->id].storage != STORAGE_NONE)
+        emit_value(e, s, alias_text(e, s->target, source));
+}
