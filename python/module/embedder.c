@@ -398,11 +398,13 @@ static void no_source(embedding *e, PyObject *python, const char *name, const ch
     const char *file = path == NULL ? NULL : file_name(e->keep, path);
     PyObject *line = code == NULL ? NULL : attribute(e, code, "co_firstlineno");
     pypto_span span = {.file = file, .line = line == NULL ? 0 : (int32_t)PyLong_AsLong(line)};
-    diag_add(
-        errors, DIAG_NO_SOURCE, span,
-        "define the function in a file or a notebook cell, or register the text that it is made of "
-        "in linecache.cache; when the file has changed since it was imported, start again",
-        "Cannot retrieve source code of '%s'%s%s", name, reason[0] == '\0' ? "" : ": ", reason);
+    const char *hint =
+        reason[0] != '\0'
+            ? "start Python again, or reload the module, so that it runs what the file says now"
+            : "define the function in a file or a notebook cell, or register the text that it is made "
+              "of in linecache.cache; when the file has changed since it was imported, start again";
+    diag_add(errors, DIAG_NO_SOURCE, span, hint, "Cannot retrieve source code of '%s'%s%s", name,
+             reason[0] == '\0' ? "" : ": ", reason);
 }
 
 /* What a method of the class form has and its syntax does not say. False after adding an error. */

@@ -135,7 +135,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 /* Places found while running are lines without a column. */
 static bool has_column(const pypto_span *span)
 {
-    return span->end_line > 0;
+    return span->end_line > 0 || span->column > 0 || span->end_column > 0;
 }
 
 /* The column as people count it: characters, from 1. Spans count bytes. */

@@ -50,11 +50,23 @@ typedef struct job {
 
 /* ---- keys ---- */
 
-static hash_key front_key(const compile_request *request)
+/* Which compiler this is: between two builds of one version, its file tells them apart. */
+static void hash_own_build(arena *a, hasher *h)
+{
+    os_facts facts;
+    const char *path = os_library_path(a);
+    hasher_string(h, PYPTO_VERSION);
+    if (path != NULL && os_file_facts(path, &facts)) {
+        hasher_int(h, facts.bytes);
+        hasher_int(h, facts.modified_ns);
+    }
+}
+
+static hash_key front_key(arena *a, const compile_request *request)
 {
     hasher h;
     hasher_init(&h);
-    hasher_string(&h, PYPTO_VERSION);
+    hash_own_build(a, &h);
     hasher_string(&h, request->entry_digest);
     hasher_string(&h, request->platform);
     return hasher_finish(&h);
@@ -375,7 +387,7 @@ static bool finish(job *j, const char *directory)
 static bool try_hit(job *j)
 {
     j->cache = cache_open(j->a);
-    j->front = front_key(j->request);
+    j->front = front_key(j->a, j->request);
     read_manifest(j);
     const manifest_variant *found = find_variant(j);
     if (found == NULL)

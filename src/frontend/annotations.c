@@ -155,7 +155,8 @@ static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *n
                       arena_printf(fl->a, "define it before the function: %s = pl.dynamic(\"%s\")",
                                    name, name),
                       "Unknown shape variable '%s'", name);
-    return report(fl->fe, DIAG_BAD_ANNOTATION, span, NULL,
+    return report(fl->fe, DIAG_BAD_ANNOTATION, span,
+                  "a dimension is an int or a pl.dynamic(\"NAME\")",
                   "shape variable '%s' must be int or pl.dynamic, not %s", name,
                   v->kind == NAME_OTHER ? v->text : name_value_text(fl->a, v));
 }
@@ -207,7 +208,7 @@ static dsl_value dim_value(lowering *fl, const syntax_expr *e)
     switch (e->kind) {
     case SYNTAX_INT:
         if (e->overflow)
-            return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
+            return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "use a smaller number",
                           "the number does not fit 64 bits");
         return literal_int(fl->a, e->integer, e->span);
     case SYNTAX_NAME:
@@ -241,17 +242,19 @@ static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
     if (v->kind == VALUE_POISON)
         return false;
     if (!ir_is_integer(v->expr->dtype))
-        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "shape element %d must be int, not %s",
-               type->ndim, pypto_dtype_name(v->expr->dtype));
+        report(
+            fl->fe, DIAG_BAD_ANNOTATION, v->span, "a dimension is an int or a pl.dynamic(\"NAME\")",
+            "shape element %d must be int, not %s", type->ndim, pypto_dtype_name(v->expr->dtype));
     else if (ir_is_const_int(v->expr, &extent) && extent <= 0)
-        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL,
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "make it at least 1",
                "dimension %d is %lld: all dimensions must be positive", type->ndim,
                (long long)extent);
     else if (type->kind == IR_TILE && v->expr->kind != IR_INT)
-        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL,
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span,
+               "tiles have a fixed shape; use a constant and handle the rest by a loop",
                "dimension %d of a Tile must be a constant", type->ndim);
     else if (type->ndim == PYPTO_MAX_DIMS)
-        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, NULL, "more than %d dimensions",
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "join dimensions", "more than %d dimensions",
                PYPTO_MAX_DIMS);
     else {
         type->shape[type->ndim++] = ir_convert(fl->a, v->expr, PYPTO_INDEX, v->span);
@@ -305,7 +308,8 @@ static bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
         return false;
     }
     if (ok && type->ndim == 0) {
-        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL, "the shape must not be empty");
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "give at least one dimension",
+               "the shape must not be empty");
         return false;
     }
     return ok;
@@ -476,10 +480,10 @@ static dsl_annotation add_direction(lowering *fl, const char *path, dsl_annotati
                    arena_printf(fl->a, "Scalar parameters cannot have %s direction", path + 3));
     bool memory = inner.type.kind == IR_TENSOR || inner.type.kind == IR_WINDOW;
     if ((inner.form != ANNOTATION_TYPE && inner.form != ANNOTATION_BARE) || !memory)
-        return bad(fl, span, NULL,
+        return bad(fl, span, "leave it out",
                    arena_printf(fl->a, "%s takes a pl.Tensor or a pld.DistributedTensor", path));
     if (inner.direction != PLD_IN)
-        return bad(fl, span, NULL, "pl.Out and pl.InOut do not nest");
+        return bad(fl, span, "write one of the two", "pl.Out and pl.InOut do not nest");
     inner.direction = is_out ? PLD_OUT : PLD_INOUT;
     inner.span = span;
     return inner;
@@ -488,7 +492,8 @@ static dsl_annotation add_direction(lowering *fl, const char *path, dsl_annotati
 static dsl_annotation read_direction(lowering *fl, const char *path, const syntax_expr *e)
 {
     if (e->items.count != 1)
-        return bad(fl, e->span, NULL, arena_printf(fl->a, "%s takes one type", path));
+        return bad(fl, e->span, "write it around one type",
+                   arena_printf(fl->a, "%s takes one type", path));
     return add_direction(fl, path, read_annotation(fl, e->items.items[0]), e->span);
 }
 
@@ -500,7 +505,8 @@ static dsl_annotation read_tuple(lowering *fl, const syntax_expr *e)
         if (items[i].form == ANNOTATION_FAILED)
             return failed();
         if (items[i].form == ANNOTATION_TUPLE)
-            return bad(fl, items[i].span, NULL, "Nested tuple types are not supported");
+            return bad(fl, items[i].span, "write all results in one tuple",
+                       "Nested tuple types are not supported");
     }
     return (dsl_annotation){.form = ANNOTATION_TUPLE,
                             .items = items,
@@ -542,7 +548,7 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
         return result;
     }
     if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
-        return bad(fl, e->span, NULL,
+        return bad(fl, e->span, "write what it holds in brackets",
                    arena_printf(fl->a, "Incomplete type annotation '%s': it needs [...]", path));
     return no_type(fl, path, "", e->span);
 }
@@ -571,7 +577,7 @@ static dsl_annotation read_named(lowering *fl, const name_value *v, const syntax
             arena_printf(fl->a, "'%s' names an annotation that cannot be used by name", e->text));
     bool ok = scalar || read_named_shape(fl, &v->items[0], e->text, e->span, &result.type);
     if (ok && !scalar && result.type.ndim == 0)
-        return bad(fl, e->span, NULL, "the shape must not be empty");
+        return bad(fl, e->span, "give at least one dimension", "the shape must not be empty");
     return ok ? result : failed();
 }
 

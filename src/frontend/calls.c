@@ -87,10 +87,10 @@ static bool bind_keyword(lowering *fl, call_site *site, const syntax_keyword *ke
     const char *name = keyword->name;
     int64_t index = name == NULL ? -1 : param_index(callee, name);
     if (name == NULL) {
-        report(fl->fe, DIAG_BAD_CALL, keyword->span, NULL, "'%s' does not accept **kwargs",
-               site->name);
+        report(fl->fe, DIAG_BAD_CALL, keyword->span, "write the arguments one by one",
+               "'%s' does not accept **kwargs", site->name);
     } else if (index >= 0 && site->given[index] != NULL) {
-        report(fl->fe, DIAG_BAD_CALL, keyword->span, NULL,
+        report(fl->fe, DIAG_BAD_CALL, keyword->span, "pass it once, by position or by name",
                "%s() got multiple values for argument '%s'", site->name, name);
     } else if (index >= 0) {
         site->given[index] = keyword->value;
@@ -104,7 +104,8 @@ static bool bind_keyword(lowering *fl, call_site *site, const syntax_keyword *ke
             names[count++] = callee->params.items[i].name;
         const char *near = nearest_word(name, names, count);
         report(fl->fe, DIAG_BAD_CALL, keyword->span,
-               near == NULL ? NULL : arena_printf(fl->a, "did you mean '%s'?", near),
+               near == NULL ? "pass the function's own parameters, and device= from the host"
+                            : arena_printf(fl->a, "did you mean '%s'?", near),
                "'%s' does not accept keyword argument '%s'", site->name, name);
     } else if (fl->ir->plane != PLD_PLANE_HOST) {
         report(fl->fe, DIAG_BAD_DEVICE, keyword->span,
@@ -149,7 +150,8 @@ static bool bind_arguments(lowering *fl, call_site *site)
     }
     if (positional <= site->count && missing.length == 0)
         return true;
-    report(fl->fe, DIAG_BAD_CALL, syntax->span, missing.length > 0 ? missing.bytes : NULL,
+    report(fl->fe, DIAG_BAD_CALL, syntax->span,
+           missing.length > 0 ? missing.bytes : "leave the last ones out",
            "'%s' expects %d argument(s), got %lld", site->name, site->count, (long long)given);
     return false;
 }
@@ -191,14 +193,15 @@ static const char *expr_text(arena *a, const ir_expr *e)
  * leading dimension too many. */
 static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_type *declared)
 {
+    static const char agree[] = "make the argument and the callee's annotation agree";
     if (argument->type.ndim != declared->ndim + 1 || fl->ir->plane != PLD_PLANE_HOST)
-        return NULL;
+        return agree;
     const ir_stmt *s = find_definition(&fl->ir->body, argument);
     if (s != NULL && s->op_def->id == OP_SLICE)
         return arena_printf(
             fl->a, "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
             s->operands[0].var->name, expr_text(fl->a, s->operands[2].exprs[0]));
-    return s == NULL ? arena_printf(fl->a, "pass one rank's part: %s[r]", argument->name) : NULL;
+    return s == NULL ? arena_printf(fl->a, "pass one rank's part: %s[r]", argument->name) : agree;
 }
 
 static bool wrong_shape(lowering *fl, const call_site *site, const ir_var *param,
@@ -216,7 +219,7 @@ static bool check_kind(lowering *fl, const call_site *site, const ir_var *param,
     /* As memory of this rank alone a window serves as a tensor too. */
     if (have == param->type.kind || (have == IR_WINDOW && param->type.kind == IR_TENSOR))
         return true;
-    const char *hint = NULL;
+    const char *hint = "pass what the parameter's annotation says";
     if (have == IR_TENSOR)
         hint =
             "a plain tensor has no peers: make a window with pld.alloc_window_buffer and pld.window";
@@ -260,7 +263,7 @@ static bool check_memory(lowering *fl, const call_site *site, const instance *ca
         return false;
     const ir_type *have = &v->var->type;
     if (have->dtype != param->type.dtype) {
-        report(fl->fe, DIAG_DTYPE_MISMATCH, v->span, NULL,
+        report(fl->fe, DIAG_DTYPE_MISMATCH, v->span, "use one element type on both sides",
                "argument '%s' of '%s' has dtype %s, but %s is declared", param->name, site->name,
                pypto_dtype_name(have->dtype), pypto_dtype_name(param->type.dtype));
         return false;
@@ -285,7 +288,7 @@ static bool check_argument(lowering *fl, const call_site *site, const instance *
     if (param->type.kind != IR_SCALAR)
         return check_memory(fl, site, callee, index, match);
     if (v->kind != VALUE_SCALAR) {
-        report(fl->fe, DIAG_BAD_CALL, v->span, NULL,
+        report(fl->fe, DIAG_BAD_CALL, v->span, "pass a number",
                "argument '%s' of '%s' must be a scalar, not %s", param->name, site->name,
                describe(fl->a, v));
         return false;

@@ -13,6 +13,9 @@
 
 static dsl_value unsupported(lowering *fl, const syntax_expr *e, const char *hint, const char *what)
 {
+    if (hint == NULL)
+        hint =
+            "a DSL expression has numbers, names, operators, lists, tuples, subscripts and calls";
     return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, hint,
                   "Unsupported expression type: %s", what);
 }
@@ -59,7 +62,8 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
         return shape;
     if (strcmp(e->text, "dtype") == 0 && value_type(&base, &type) && !has_no_dtype(type.kind))
         return (dsl_value){.kind = VALUE_DTYPE, .dtype = type.dtype, .span = e->span};
-    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, NULL,
+    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span,
+                  "values have .shape and .dtype",
                   "Standalone attribute access not supported: '.%s' of %s", e->text,
                   describe(fl->a, &base));
 }
@@ -71,7 +75,8 @@ static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span sp
     const char *near = op_nearest(path);
     bool distributed = strncmp(path, "pld.", 4) == 0;
     return report(fl->fe, DIAG_UNKNOWN_OPERATION, span,
-                  near == NULL ? NULL : arena_printf(fl->a, "did you mean '%s'?", near),
+                  near == NULL ? "help(pl) and help(pld) list the operations"
+                               : arena_printf(fl->a, "did you mean '%s'?", near),
                   "Unknown %soperation '%s'", distributed ? "distributed " : "", path);
 }
 
@@ -95,7 +100,8 @@ static dsl_value eval_dtype_method(lowering *fl, const dsl_value *base, const sy
         return report(fl->fe, DIAG_UNKNOWN_OPERATION, e->a->span, "get_byte() or get_bit()",
                       "a dtype has no method '%s'", method);
     if (e->items.count + e->keywords.count != 0)
-        return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span, NULL, "%s() takes no arguments", method);
+        return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span, "write it with empty parentheses",
+                      "%s() takes no arguments", method);
     int64_t bits = base->dtype == PYPTO_BOOL ? 1 : dtype_bits(base->dtype);
     return literal_int(fl->a, bytes ? pypto_dtype_bytes(base->dtype) : bits, e->span);
 }
@@ -142,7 +148,8 @@ static dsl_value eval_call(lowering *fl, const syntax_expr *e, int64_t target)
         if (base.kind == VALUE_DTYPE)
             return eval_dtype_method(fl, &base, e);
         if (base.kind != VALUE_PATH)
-            return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span, NULL,
+            return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->a->span,
+                          "operations are functions of pl and pld: pl.load(x, ...)",
                           "Unsupported function call: %s has no method '%s'",
                           describe(fl->a, &base), e->a->text);
         callee = path_value(fl->a, arena_printf(fl->a, "%s.%s", base.text, e->a->text), e->a->span);
@@ -167,15 +174,17 @@ static dsl_value eval_item(lowering *fl, const dsl_value *base, const syntax_exp
 {
     dsl_value index = poison();
     if (e->items.count != 1)
-        return report(fl->fe, DIAG_BAD_INDEX, e->span, NULL, "a tuple takes one index");
+        return report(fl->fe, DIAG_BAD_INDEX, e->span, "write t[0][1] for a tuple in a tuple",
+                      "a tuple takes one index");
     if (!eval_integer(fl, e->items.items[0], "the index of a tuple", &index))
         return poison();
     int64_t i = 0;
     if (!ir_is_const_int(index.expr, &i))
-        return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
+        return report(fl->fe, DIAG_BAD_INDEX, index.span,
+                      "use a number or a constant of the script",
                       "the index of a tuple must be a constant");
     if (i < 0 || i >= base->count)
-        return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
+        return report(fl->fe, DIAG_BAD_INDEX, index.span, "indices count from 0",
                       i < 0 ? "index must be non-negative, not %lld"
                             : "index %lld is past the end of the tuple",
                       (long long)i);
@@ -196,7 +205,7 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
                    base.var->type.kind == IR_TILE);
     if (memory)
         return lower_subscript(fl, base, e, target);
-    return report(fl->fe, DIAG_BAD_INDEX, e->span, NULL,
+    return report(fl->fe, DIAG_BAD_INDEX, e->span, "only tuples and host tensors have elements",
                   "Subscript requires Tuple, Tensor, Tile, or Array, not %s",
                   describe(fl->a, &base));
 }
@@ -326,7 +335,7 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
     case SYNTAX_NAME: return eval_name(fl, e);
     case SYNTAX_INT:
         if (e->overflow)
-            return report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL,
+            return report(fl->fe, DIAG_BAD_SCALAR, e->span, "use a smaller number",
                           "the number does not fit 64 bits");
         return literal_int(fl->a, e->integer, e->span);
     case SYNTAX_FLOAT: return literal_float(fl->a, e->real, e->span);
@@ -357,7 +366,7 @@ bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_valu
         return false;
     if (v->kind == VALUE_SCALAR && ir_is_integer(v->expr->dtype))
         return true;
-    report(fl->fe, DIAG_BAD_SCALAR, e->span, NULL, "%s must be an integer scalar, not %s", what,
-           describe(fl->a, v));
+    report(fl->fe, DIAG_BAD_SCALAR, e->span, "convert it: pl.cast(x, pl.INDEX)",
+           "%s must be an integer scalar, not %s", what, describe(fl->a, v));
     return false;
 }

@@ -56,7 +56,8 @@ const frontend_source *source_of(frontend *fe, int32_t function)
     entry = arena_new(fe->a, source_entry);
     entry->source = fe->embedder->source(fe->embedder->context, fe->a, function, &fe->errors);
     if (entry->source == NULL && status_ok(fe->errors))
-        report(fe, DIAG_NO_SOURCE, SPAN_NONE, NULL, "the source of a DSL function cannot be read");
+        report(fe, DIAG_NO_SOURCE, SPAN_NONE, "define the function in a file",
+               "the source of a DSL function cannot be read");
     else if (entry->source == NULL)
         reported(fe);
     map_set(&fe->sources, key, entry);

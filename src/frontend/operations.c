@@ -172,7 +172,7 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
     const ir_expr **exprs = arena_array(fl->a, const ir_expr *, v->count);
     for (int32_t i = 0; i < v->count; i++) {
         if (v->items[i].kind != VALUE_SCALAR) {
-            report(fl->fe, DIAG_KIND_MISMATCH, v->items[i].span, NULL,
+            report(fl->fe, DIAG_KIND_MISMATCH, v->items[i].span, "convert it: pl.cast(x, pl.INDEX)",
                    "%s %d must be an integer scalar, not %s", name, i,
                    describe(fl->a, &v->items[i]));
             return false;
@@ -185,11 +185,11 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
     return true;
 }
 
-/* "pld.NotifyOp.AtomicAdd or pld.NotifyOp.Set"; NULL for parameters that take no enumeration. */
-static const char *enum_hint(arena *a, const op_param *param)
+/* "pld.NotifyOp.AtomicAdd or pld.NotifyOp.Set" for a parameter that takes an enumeration. */
+static const char *operand_hint(arena *a, const op_param *param)
 {
     if (param->kind != OPERAND_ENUM)
-        return NULL;
+        return "help(operation) shows what each parameter takes";
     int32_t count = 0;
     const enum_member *all = enum_members(&count);
     text choices = {.a = a};
@@ -241,7 +241,7 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     case VALUE_FUNCTION:
     case VALUE_OTHER: break;
     }
-    report(fl->fe, DIAG_KIND_MISMATCH, v->span, enum_hint(fl->a, param), "%s: %s cannot be %s",
+    report(fl->fe, DIAG_KIND_MISMATCH, v->span, operand_hint(fl->a, param), "%s: %s cannot be %s",
            op->spellings[0], param->name, describe(fl->a, v));
     return false;
 }

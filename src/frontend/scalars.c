@@ -61,7 +61,7 @@ static bool need_scalar(lowering *fl, const char *op, const dsl_value *v)
         return true;
     if (v->kind == VALUE_POISON)
         return false;
-    const char *hint = NULL;
+    const char *hint = "operators take numbers";
     bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
     if (tile)
         hint = strcmp(op, "+") == 0   ? "tiles are added by pl.add(a, b)"
@@ -84,7 +84,9 @@ static bool need_number(lowering *fl, const char *op, const dsl_value *v)
 {
     if (v->expr->dtype != PYPTO_BOOL)
         return true;
-    report(fl->fe, DIAG_BAD_SCALAR, v->span, NULL, "'%s' does not accept bool dtype", op);
+    report(fl->fe, DIAG_BAD_SCALAR, v->span,
+           "compute with numbers; combine conditions with and, or, not",
+           "'%s' does not accept bool dtype", op);
     return false;
 }
 
@@ -151,12 +153,13 @@ bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypt
 
 static dsl_value too_large(lowering *fl, pypto_span span)
 {
-    return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "the result does not fit 64 bits");
+    return report(fl->fe, DIAG_BAD_SCALAR, span, "use smaller numbers",
+                  "the result does not fit 64 bits");
 }
 
 static dsl_value zero_division(lowering *fl, pypto_span span)
 {
-    return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "division by zero");
+    return report(fl->fe, DIAG_BAD_SCALAR, span, "the divisor must not be 0", "division by zero");
 }
 
 static dsl_value literal_power(lowering *fl, int64_t base, int64_t exponent, pypto_span span)
@@ -219,7 +222,7 @@ static dsl_value literal_floats(lowering *fl, const char *op, double x, double y
     else if (strcmp(op, "**") == 0)
         result = pow(x, y);
     else
-        return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "'%s' needs integers", op);
+        return report(fl->fe, DIAG_BAD_SCALAR, span, "use integers", "'%s' needs integers", op);
     return literal_float(fl->a, result, span);
 }
 
@@ -236,7 +239,8 @@ static dsl_value literal_ints(lowering *fl, const char *op, const dsl_value *x, 
     if (strcmp(op, ">>") == 0 && b > 63)
         return literal_int(fl->a, x->expr->integer < 0 ? -1 : 0, span);
     if ((strcmp(op, "<<") == 0 || strcmp(op, ">>") == 0) && b < 0)
-        return report(fl->fe, DIAG_BAD_SCALAR, y->span, NULL, "a shift count must not be negative");
+        return report(fl->fe, DIAG_BAD_SCALAR, y->span, "shift the other way",
+                      "a shift count must not be negative");
     const ir_expr *result =
         ir_binary(fl->a, find_operator(op)->op, x->expr, y->expr, PYPTO_INDEX, span);
     int64_t number = 0;
@@ -261,7 +265,8 @@ static dsl_value typed_binary(lowering *fl, const operator_row *row, dsl_value x
     int64_t number = 0;
     bool known = ir_is_const_int(y.expr, &number);
     if (shift && known && (number < 0 || number >= dtype_bits(dtype)))
-        return report(fl->fe, DIAG_BAD_SCALAR, y.span, NULL,
+        return report(fl->fe, DIAG_BAD_SCALAR, y.span,
+                      "shift by fewer bits, or convert to a wider type first",
                       "a shift by %lld leaves nothing of a %s", (long long)number,
                       pypto_dtype_name(dtype));
     if (divides && ((known && number == 0) || (y.expr->kind == IR_FLOAT && y.expr->real == 0.0)))
@@ -285,8 +290,8 @@ dsl_value scalar_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, 
     bool power = strcmp(op, "**") == 0;
     if ((row == NULL && !power) || (power && !(x.literal && y.literal)))
         return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
-                      power ? "** is for constants only" : NULL, "Unsupported binary operator '%s'",
-                      op);
+                      power ? "** is for constants only" : "use + - * / // % << >> & | ^",
+                      "Unsupported binary operator '%s'", op);
     if (!x.literal || !y.literal)
         return typed_binary(fl, row, x, y, span);
     if (is_float(&x) || is_float(&y))
@@ -332,7 +337,8 @@ dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span spa
         return poison();
     bool invert = strcmp(op, "~") == 0;
     if (invert && is_float(&x))
-        return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "'~' needs an integer");
+        return report(fl->fe, DIAG_BAD_SCALAR, span, "convert it: pl.cast(x, pl.INT32)",
+                      "'~' needs an integer");
     if (strcmp(op, "+") == 0)
         return x;
     if (x.literal && is_float(&x))
@@ -388,8 +394,8 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
             row = &comparisons[i];
     }
     if (row == NULL)
-        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span, NULL,
-                      "Unsupported comparison '%s'", op);
+        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
+                      "compare numbers with < <= > >= == !=", "Unsupported comparison '%s'", op);
     if (!need_scalars(fl, op, &x, &y))
         return poison();
     bool both = x.literal && y.literal;
@@ -404,7 +410,9 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
     if (!dtype_same_category(x.expr->dtype, y.expr->dtype))
         return category_error(fl, op, &x, &y, span);
     if (bools && !equality)
-        return report(fl->fe, DIAG_BAD_SCALAR, span, NULL, "'%s' does not accept bool dtype", op);
+        return report(fl->fe, DIAG_BAD_SCALAR, span,
+                      "compute with numbers; combine conditions with and, or, not",
+                      "'%s' does not accept bool dtype", op);
     unify_comparison(fl, &x, &y);
     dsl_value result =
         scalar_value(ir_binary(fl->a, row->op, x.expr, y.expr, PYPTO_BOOL, span), span);
@@ -447,7 +455,7 @@ bool condition(lowering *fl, const syntax_expr *e, const char *statement, dsl_va
     if (v->kind == VALUE_SCALAR && v->expr->dtype == PYPTO_BOOL)
         return true;
     report(fl->fe, DIAG_BAD_CONDITION, e->span,
-           v->kind == VALUE_SCALAR ? "compare it: x != 0" : NULL,
+           v->kind == VALUE_SCALAR ? "compare it: x != 0" : "compare two numbers: a != b",
            "%s condition must be a Bool-typed scalar, not %s", statement, describe(fl->a, v));
     return false;
 }
@@ -467,8 +475,9 @@ dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const cha
                       pypto_dtype_name(dtype));
     if (v.literal && ir_is_integer(from) && ir_is_integer(dtype) &&
         !dtype_holds(dtype, v.expr->integer))
-        return report(fl->fe, DIAG_BAD_SCALAR, v.span, NULL, "%s: %lld does not fit %s", what,
-                      (long long)v.expr->integer, pypto_dtype_name(dtype));
+        return report(fl->fe, DIAG_BAD_SCALAR, v.span,
+                      "use a smaller number, or declare a wider type", "%s: %lld does not fit %s",
+                      what, (long long)v.expr->integer, pypto_dtype_name(dtype));
     const ir_expr *expr = v.literal && is_float(&v) ? ir_float(fl->a, v.real) : v.expr;
     return scalar_value(ir_convert(fl->a, expr, dtype, v.span), v.span);
 }

@@ -19,24 +19,26 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
                              const dsl_annotation *declared)
 {
     const char *message = NULL;
-    const char *hint = NULL;
+    const char *hint = "write a tensor, window or scalar type";
     ir_kind kind = declared->type.kind;
-    if (declared->form == ANNOTATION_TUPLE)
+    if (declared->form == ANNOTATION_TUPLE) {
         message = "Parameter type cannot be a tuple";
-    else if (declared->form == ANNOTATION_NONE)
+        hint = "declare one parameter per value";
+    } else if (declared->form == ANNOTATION_NONE) {
         message = "a parameter cannot be None";
-    else if (kind == IR_TILE || kind == IR_BUFFER)
-        message = kind == IR_TILE
-                      ? "a Tile is local to its kernel and cannot be a parameter"
-                      : "a window buffer cannot be a parameter; pass a pld.window of it";
-    else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST)
+    } else if (kind == IR_TILE) {
+        message = "a Tile is local to its kernel and cannot be a parameter";
+        hint = "pass the tensor and load it: pl.load(x, offsets, shapes)";
+    } else if (kind == IR_BUFFER) {
+        message = "a window buffer cannot be a parameter";
+        hint = "pass a view of it: pld.window(buffer, shape, dtype=...)";
+    } else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST) {
         message = "a host function does not take windows as parameters";
-    if (message == NULL)
-        return true;
-    if (kind == IR_WINDOW)
         hint = "pld.alloc_window_buffer and pld.window make them in the host function";
-    report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span, hint, "%s", message);
-    return false;
+    }
+    if (message != NULL)
+        report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span, hint, "%s", message);
+    return message == NULL;
 }
 
 /* The shape of a bare parameter. Extents that the caller does not know are dimensions of this
@@ -271,12 +273,14 @@ static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend
                 : ir_is_float(dtype) ? is_int || arg->kind == FRONTEND_FLOAT
                                      : is_int;
     if (!fits)
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL,
+        report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a number of that kind",
                "argument '%s' is %s, but its parameter is a %s scalar", param->name, given,
                pypto_dtype_name(dtype));
     else if (is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL, "argument '%s': %lld does not fit %s",
-               param->name, (long long)arg->integer, pypto_dtype_name(dtype));
+        report(fe, DIAG_ARGUMENT_TYPE, param->span,
+               "pass a smaller number, or declare a wider type",
+               "argument '%s': %lld does not fit %s", param->name, (long long)arg->integer,
+               pypto_dtype_name(dtype));
 }
 
 static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index, dim_match *match,
@@ -303,7 +307,8 @@ static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index
                "argument '%s' has dtype %s, but %s is declared", param->name,
                pypto_dtype_name(arg->dtype), pypto_dtype_name(type->dtype));
     if (arg->ndim != type->ndim) {
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, NULL,
+        report(fe, DIAG_ARGUMENT_TYPE, param->span,
+               "reshape the argument, or change the annotation",
                "argument '%s' has %d dimensions, but %d are declared", param->name, arg->ndim,
                type->ndim);
         return;

@@ -72,7 +72,7 @@ static const char *kind_hint(op_operand wanted, const ir_operand *got)
         return "get the handle first: ctx = pld.get_comm_ctx(window)";
     if (wanted == OPERAND_BUFFER)
         return "pass the name that pld.alloc_window_buffer was assigned to";
-    return NULL;
+    return "help(operation) shows what each parameter takes";
 }
 
 static bool wrong_kind(op_call *call, int32_t index, const char *wanted)
@@ -108,8 +108,8 @@ static bool check_scalar(op_call *call, int32_t index)
     const op_param *param = &call->op->params[index];
     const ir_operand *operand = &call->operands[index];
     if (operand->kind != IR_OPERAND_EXPR)
-        return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be a scalar, not a %s",
-                         param->name, operand_text(operand));
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, "pass one number",
+                         "%s must be a scalar, not a %s", param->name, operand_text(operand));
     if (param->kind != OPERAND_SCALAR && !ir_is_integer(operand->expr->dtype))
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
                          "%s must be a scalar of an integer type, not %s", param->name,
@@ -126,12 +126,13 @@ static bool check_list(op_call *call, int32_t index)
                          "%s must be a list or tuple, not a %s", param->name,
                          operand_text(operand));
     if (operand->count > PYPTO_MAX_DIMS)
-        return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s has %d entries; at most %d",
-                         param->name, operand->count, PYPTO_MAX_DIMS);
+        return rule_fail(call, DIAG_KIND_MISMATCH, operand, "join dimensions",
+                         "%s has %d entries; at most %d", param->name, operand->count,
+                         PYPTO_MAX_DIMS);
     for (int32_t i = 0; i < operand->count; i++) {
         const ir_expr *entry = operand->exprs[i];
         if (!ir_is_integer(entry->dtype))
-            return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL,
+            return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
                              "%s %d must be an integer scalar, not %s", param->name, i,
                              pypto_dtype_name(entry->dtype));
         int64_t value = 0;
@@ -144,7 +145,7 @@ static bool check_list(op_call *call, int32_t index)
         if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INDICES &&
             param->kind != OPERAND_VALID && param->kind != OPERAND_INT_OR_SHAPE && constant &&
             value <= 0)
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, "make it at least 1",
                              "%s %d is %lld: all dimensions must be positive", param->name, i,
                              (long long)value);
     }
@@ -174,8 +175,9 @@ static bool check_enum(op_call *call, int32_t index)
     if (operand->kind == IR_OPERAND_ENUM &&
         enum_member_name(param->enum_name, operand->number) != NULL)
         return true;
-    return rule_fail(call, DIAG_KIND_MISMATCH, operand, NULL, "%s must be %s, not a %s",
-                     param->name, enum_choices(call, param->enum_name), operand_text(operand));
+    return rule_fail(call, DIAG_KIND_MISMATCH, operand, "write one of them",
+                     "%s must be %s, not a %s", param->name, enum_choices(call, param->enum_name),
+                     operand_text(operand));
 }
 
 /* A number becomes the member that it stands for. */
@@ -265,8 +267,8 @@ bool rule_const(op_call *call, ir_type *result)
                 : e->kind == IR_FLOAT ? ir_is_float(dtype)
                                       : ir_is_float(dtype) || dtype_holds(dtype, e->integer);
     if (!fits)
-        return rule_fail(call, DIAG_BAD_SCALAR, value, NULL, "the value does not fit %s",
-                         pypto_dtype_name(dtype));
+        return rule_fail(call, DIAG_BAD_SCALAR, value, "use a smaller number, or a wider type",
+                         "the value does not fit %s", pypto_dtype_name(dtype));
     *result = ir_scalar_type(dtype);
     return true;
 }
@@ -333,8 +335,9 @@ bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
     const ir_expr *e = scalar->expr;
     bool bare_int = e->kind == IR_INT && e->dtype == PYPTO_INDEX;
     if (bare_int && ir_is_integer(dtype) && !dtype_holds(dtype, e->integer))
-        return rule_fail(call, DIAG_BAD_SCALAR, scalar, NULL, "%lld does not fit the tile's %s",
-                         (long long)e->integer, pypto_dtype_name(dtype));
+        return rule_fail(call, DIAG_BAD_SCALAR, scalar, "use a smaller number",
+                         "%lld does not fit the tile's %s", (long long)e->integer,
+                         pypto_dtype_name(dtype));
     if (!(bare_int && ir_is_float(dtype)) && !dtype_same_category(e->dtype, dtype))
         return rule_fail(call, DIAG_BAD_SCALAR, scalar,
                          arena_printf(a, "convert it: pl.cast(x, pl.%s)", dtype_spelling(dtype)),
@@ -397,7 +400,8 @@ bool rule_elementwise(op_call *call, ir_type *result)
 {
     const ir_type *first = &rule_operand(call, OPERAND_TILE)->var->type;
     if (first->dtype == PYPTO_BOOL)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, NULL, "does not accept bool tiles");
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, "convert the tile to numbers",
+                         "does not accept bool tiles");
     for (int32_t i = 0; i < call->op->param_count; i++) {
         ir_operand *operand = &call->operands[i];
         op_operand kind = call->op->params[i].kind;

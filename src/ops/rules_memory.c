@@ -125,7 +125,8 @@ bool rule_load(op_call *call, ir_type *result)
     for (int32_t i = 0; i < memory->ndim; i++)
         result->shape[i] = ir_int(call->program->a, sizes[i]);
     if (ir_static_elems(result) < 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, NULL, "the tile is too large");
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, "load smaller pieces in a loop",
+                         "the tile is too large");
     if (!check_valid(call, given(call, "valid_shape"), memory->ndim, sizes, &result->ragged))
         return false;
     for (int32_t i = 0; clamps && i < memory->ndim; i++)
@@ -151,7 +152,8 @@ bool rule_store(op_call *call, ir_type *result)
         return false;
     int32_t leading = memory->ndim - tile->ndim;
     if (leading < 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, source, NULL,
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, source,
+                         "store into a tensor of the tile's rank",
                          "a tile of rank %d does not go into a %s of rank %d", tile->ndim,
                          ir_kind_name(memory->kind), memory->ndim);
     const ir_operand *atomic = given(call, "atomic");
@@ -207,7 +209,7 @@ bool rule_subscript(op_call *call, ir_type *result)
     const ir_type *source = &rule_operand(call, OPERAND_TENSOR)->var->type;
     const ir_operand *indices = rule_operand(call, OPERAND_OFFSETS);
     if (indices->count > source->ndim) {
-        diag_add(call->errors, DIAG_BAD_INDEX, indices->span, NULL,
+        diag_add(call->errors, DIAG_BAD_INDEX, indices->span, "leave the last indices out",
                  "%d indices but the tensor is %dD", indices->count, source->ndim);
         return false;
     }
@@ -229,7 +231,7 @@ bool rule_subscript(op_call *call, ir_type *result)
         const char *extent = limit_known
                                  ? arena_printf(call->program->a, "0 to %lld", (long long)limit - 1)
                                  : "0 and up";
-        diag_add(call->errors, DIAG_OUT_OF_BOUNDS, indices->span, NULL,
+        diag_add(call->errors, DIAG_OUT_OF_BOUNDS, indices->span, "indices count from 0",
                  "index %lld is outside dimension %d, which has %s", (long long)index, i, extent);
         return false;
     }

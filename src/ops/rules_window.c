@@ -30,11 +30,12 @@ static const ir_expr *byte_size(arena *a, const ir_expr *const *shape, int32_t n
 static bool check_shape(op_call *call, const ir_operand *shape)
 {
     if (shape->count == 0)
-        return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, shape, NULL, "shape must be non-empty");
+        return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, shape, "give at least one dimension",
+                         "shape must be non-empty");
     for (int32_t i = 0; i < shape->count; i++) {
         int64_t extent = 0;
         if (ir_is_const_int(shape->exprs[i], &extent) && extent <= 0)
-            return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, shape, NULL,
+            return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, shape, "make it at least 1",
                              "all dimensions must be positive, but dimension %d is %lld", i,
                              (long long)extent);
     }
@@ -56,7 +57,7 @@ bool rule_alloc_window(op_call *call, ir_type *result)
             return false;
         const ir_expr *bytes = byte_size(a, size->exprs, size->count, dtype->dtype, size->span);
         if (bytes == NULL)
-            return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, size, NULL,
+            return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, size, "use a smaller shape",
                              "the size does not fit 64 bits");
         *size = (ir_operand){.kind = IR_OPERAND_EXPR, .expr = bytes, .span = size->span};
         *dtype = (ir_operand){.kind = IR_OPERAND_NONE, .span = dtype->span};
@@ -68,7 +69,8 @@ bool rule_alloc_window(op_call *call, ir_type *result)
                          "dtype= is only valid when the first argument is a shape");
     int64_t bytes = 0;
     if (ir_is_const_int(size->expr, &bytes) && bytes <= 0)
-        return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, size, NULL,
+        return rule_fail(call, DIAG_BAD_WINDOW_ALLOCATION, size,
+                         "give the number of bytes of the buffer on each device",
                          "the size must be positive, not %lld", (long long)bytes);
     return true;
 }
@@ -97,7 +99,8 @@ bool rule_window(op_call *call, ir_type *result)
     *result = (ir_type){.kind = IR_WINDOW, .dtype = rule_operand(call, OPERAND_DTYPE)->dtype};
     result->ndim = shape->count;
     if (shape->count == 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL, "shape must be non-empty");
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "give at least one dimension",
+                         "shape must be non-empty");
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = as_index(a, shape->exprs[i], shape->span);
 
@@ -106,7 +109,8 @@ bool rule_window(op_call *call, ir_type *result)
     int64_t view_bytes = 0;
     int64_t buffer_bytes = 0;
     if (view == NULL)
-        return rule_fail(call, DIAG_WINDOW_TOO_LARGE, shape, NULL, "the view does not fit 64 bits");
+        return rule_fail(call, DIAG_WINDOW_TOO_LARGE, shape, "use a smaller shape",
+                         "the view does not fit 64 bits");
     if (allocation != NULL && ir_is_const_int(view, &view_bytes) &&
         ir_is_const_int(allocation->operands[0].expr, &buffer_bytes) && view_bytes > buffer_bytes)
         return rule_fail(call, DIAG_WINDOW_TOO_LARGE, shape,

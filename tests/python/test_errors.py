@@ -341,7 +341,7 @@ def test_source_that_changed_since_the_import(tmp_path):
         namespace["host"](np.zeros(1, np.float32))
     assert caught.value.span["line"] == 2
     assert "changed since it was loaded" in caught.value.message
-    assert "changed" in caught.value.hint
+    assert "reload" in caught.value.hint
 
 
 HEADER = "import pypto.language as pl\n"

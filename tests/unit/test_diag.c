@@ -139,6 +139,8 @@ static void underlining(void **state)
     assert_underlined("x = y", (pypto_span){"f", 1, 4, 1, 5}, "    x = y\n        ^");
     assert_underlined("x = y", (pypto_span){"f", 1, 4, 1, 4}, "    x = y\n        ^");
     assert_underlined("x = y", (pypto_span){"f", 1, 2, 0, 0}, "    x = y\n      ^");
+    /* A place that is only a line, as run-time errors have it: the whole statement. */
+    assert_underlined("    f(a)  ", (pypto_span){"f", 1, 0, 0, 0}, "        f(a)\n        ^~~~");
     /* Over several lines: to the end of this one, without the blanks behind it. */
     assert_underlined("f(a,  \r\n", (pypto_span){"f", 1, 0, 2, 3}, "    f(a,\n    ^~~~");
     /* Nonsense stays inside the line. */

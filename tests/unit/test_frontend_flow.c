@@ -354,6 +354,61 @@ static void test_values_from_before_the_loop(void **state)
         "pld.system.wait(s, [0, 0], (index(m) + i.2), cmp=WaitCmp.Ge)\n");
 }
 
+/* Loops that may not run leave the name what it was, whatever nests. */
+static void test_loop_variables_of_loops_that_do_not_run(void **state)
+{
+    (void)state;
+#define READ_I "    pld.system.wait(s, [i, 0], 1, cmp=pld.WaitCmp.Ge)\n"
+    expect_body(KERNEL("    i = NR\n"
+                       "    for r in pl.range(2):\n"
+                       "        for i in pl.range(1 - r):\n"
+                       "            pass\n" READ_I),
+                "h", "k",
+                "i = NR\n"
+                "for r in range(0, 2, 1)\n"
+                "  for i.1 in range(0, (1 - r), 1)\n"
+                "    i = i.1\n"
+                "pld.system.wait(s, [i, 0], 1, cmp=WaitCmp.Ge)\n");
+    expect_body(KERNEL("    for i in pl.range(3):\n"
+                       "        pass\n"
+                       "    for r in pl.range(n):\n"
+                       "        for i in pl.range(r):\n"
+                       "            pass\n" READ_I),
+                "h", "k",
+                "i.2 = 0\n"
+                "for i in range(0, 3, 1)\n"
+                "  i.2 = i\n"
+                "for r in range(0, index(n), 1)\n"
+                "  for i.1 in range(0, r, 1)\n"
+                "    i.2 = i.1\n"
+                "pld.system.wait(s, [i.2, 0], 1, cmp=WaitCmp.Ge)\n");
+    expect_body(KERNEL("    i = NR + 1\n"
+                       "    for i in pl.range(n):\n"
+                       "        i = 2 * i\n" READ_I),
+                "h", "k",
+                "i = (NR + 1)\n"
+                "for i.1 in range(0, index(n), 1)\n"
+                "  i = (2 * i.1)\n"
+                "pld.system.wait(s, [i, 0], 1, cmp=WaitCmp.Ge)\n");
+    const expected_error different = {"PYPTO-T206", 0, -1, "with a different type", NULL};
+    expect_error(KERNEL("    i = " LOAD "\n"
+                        "    for i in pl.range(n):\n"
+                        "        pass\n" READ_I),
+                 "h", KERNEL_LINE, different);
+    expect_error(KERNEL("    if b:\n"
+                        "        i = NR\n"
+                        "    else:\n"
+                        "        i = n\n"
+                        "    for i in pl.range(n):\n"
+                        "        i = 2\n" READ_I),
+                 "h", KERNEL_LINE, different);
+    expect_error(KERNEL("    i = n\n"
+                        "    for r in pl.range(n):\n"
+                        "        for i in pl.range(r):\n"
+                        "            pass\n" READ_I),
+                 "h", KERNEL_LINE, different);
+}
+
 /* Bounds are evaluated once, also when the body assigns what they read. */
 static void test_bounds_are_fixed(void **state)
 {
@@ -610,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_loop_variable_after_its_loop),
         cmocka_unit_test(test_names_of_loops_that_may_not_run),
         cmocka_unit_test(test_values_from_before_the_loop),
+        cmocka_unit_test(test_loop_variables_of_loops_that_do_not_run),
         cmocka_unit_test(test_bounds_are_fixed),
         cmocka_unit_test(test_names_reused_across_loops),
         cmocka_unit_test(test_loop_types_that_do_not_agree),
