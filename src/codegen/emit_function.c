@@ -311,11 +311,59 @@ static const char *device_text(emitter *e, const ir_stmt *s)
     return arena_printf(e->a, "%s++ %% pld_world_size(host)", e->turn);
 }
 
+/* A kernel that calls another: one C function calls the other. A window that the callee declares with
+ * a shape of its own becomes a view first. */
+static void emit_kernel_call(emitter *e, const ir_stmt *s)
+{
+    const ir_function *callee = s->callee;
+    const char **args = arena_array(e->a, const char *, s->operand_count + 1);
+    bool views = false;
+    args[0] = "core";
+    for (int32_t i = 0; i < s->operand_count; i++) {
+        const ir_var *param = callee->params.items[i];
+        const ir_operand *operand = &s->operands[i];
+        if (operand->kind != IR_OPERAND_VAR) {
+            args[i + 1] = expr_as(e, operand->expr, param->type.dtype).text;
+            continue;
+        }
+        args[i + 1] = handle_text(e, operand->var);
+        if (param->type.kind != IR_WINDOW || ir_static_elems(&param->type) < 0 ||
+            ir_shape_equal(&param->type, &operand->var->type))
+            continue;
+        if (!views) {
+            emit_line(e, "{");
+            e->depth++;
+            views = true;
+        }
+        text extents = {.a = e->a};
+        for (int32_t d = 0; d < param->type.ndim; d++) {
+            text_add(&extents, d > 0 ? ", " : "");
+            ir_print_expr(&extents, param->type.shape[d]);
+        }
+        const char *name =
+            emit_free_name(e, arena_printf(e->a, "%s_%s", callee->c_name, param->c_name));
+        emit_place(e, &s->span);
+        emit_line(e, "const pld_tensor %s = pld_view(core, %s, %d, PLD_EXTENTS(%s));", name,
+                  args[i + 1], param->type.ndim, extents.bytes);
+        args[i + 1] = arena_printf(e->a, "&%s", name);
+    }
+    emit_place(e, &s->span);
+    emit_list(e, arena_printf(e->a, "%s(", callee->c_name), args, s->operand_count + 1, ");");
+    if (views) {
+        e->depth--;
+        emit_line(e, "}");
+    }
+}
+
 /* A call that about fits a line holds its arguments; a longer one has them in an array before it,
  * because the call itself must stay on one line. */
 static void emit_call(emitter *e, const ir_stmt *s)
 {
     const ir_function *callee = s->callee;
+    if (e->f->plane == PLD_PLANE_CORE) {
+        emit_kernel_call(e, s);
+        return;
+    }
     const char **args = arena_array(e->a, const char *, s->operand_count + 1);
     for (int32_t i = 0; i < s->operand_count; i++)
         args[i] = argument_text(e, &s->operands[i], callee->params.items[i]);

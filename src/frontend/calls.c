@@ -1,5 +1,6 @@
 /* Calls between DSL functions: a host function dispatches per-device wrappers (device=r), a wrapper
- * calls in-core kernels. Nothing else may call.
+ * calls in-core kernels, which become tasks, and a kernel calls others, as part of its own task.
+ * Nothing else may call.
  *
  * A call binds its arguments to the callee's parameters, specialises the callee (which lowers it the
  * first time), compares types and becomes one IR_CALL. Its value is what the callee returns: always
@@ -45,7 +46,8 @@ static bool check_planes(lowering *fl, const call_site *site)
     pld_plane to = site->callee->plane;
     pypto_span span = site->syntax->span;
     if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
-        (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE))
+        (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
+        (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE))
         return true;
     if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE)
         report(
@@ -66,7 +68,7 @@ static bool check_planes(lowering *fl, const call_site *site)
                "a @pl.jit wrapper cannot call another one, '%s'", site->name);
     else
         report(fl->fe, DIAG_BAD_CALL, span, "call both from the @pl.jit wrapper",
-               "an in-core function cannot call another DSL function, '%s'", site->name);
+               "an in-core function cannot call a @pl.jit wrapper, '%s'", site->name);
     return false;
 }
 

@@ -157,7 +157,9 @@ static bool is_default(const ir_operand *operand, const op_param *param)
     const char *word = dot != NULL ? dot + 1 : param->default_text;
     if (operand->kind == IR_OPERAND_ENUM) {
         const char *member = enum_member_name(param->enum_name, operand->number);
-        return member != NULL && strcmp(member, word) == 0;
+        word += *word == '\''; /* words stand in quotes */
+        return member != NULL && strncmp(member, word, strlen(member)) == 0 &&
+               (word[strlen(member)] == '\0' || word[strlen(member)] == '\'');
     }
     return operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL &&
            strcmp(word, operand->expr->integer != 0 ? "True" : "False") == 0;

@@ -15,6 +15,9 @@
  *    loops may only write over what they read at the same index.
  * 3. Packing: largest first, each at the lowest 64-byte boundary where nobody alive with it lies.
  *
+ * A kernel that other kernels call has its tiles behind theirs, so that one base serves the whole
+ * task; scratch_bytes counts those of the callees too.
+ *
  * Before: scratch_offset -1. After: offsets of all tiles that occur, function->scratch_bytes; or,
  * when the platform has less, an error with a map of what lies where. Deterministic: ties go by
  * first use, then by id. */
@@ -378,14 +381,14 @@ static void report_too_large(planner *pl, pypto_status *errors, int64_t bytes,
     add_map(pl, errors, target->scratch_bytes);
 }
 
-static void store_results(planner *pl, int64_t bytes)
+static void store_results(planner *pl, int64_t bytes, int64_t base)
 {
     for (int32_t i = 0; i < pl->f->vars.count; i++) {
         const place *at = find_place(pl, pl->f->vars.items[i]);
         if (at != NULL)
-            pl->f->vars.items[i]->scratch_offset = at->offset;
+            pl->f->vars.items[i]->scratch_offset = base + at->offset;
     }
-    pl->f->scratch_bytes = bytes;
+    pl->f->scratch_bytes = bytes > 0 ? base + bytes : 0;
 }
 
 /* False when a size overflows. */
@@ -417,7 +420,8 @@ static bool collect_tiles(planner *pl)
     return true;
 }
 
-static void plan_function(ir_program *p, ir_function *f, const platform *target,
+/* `base`: where the tiles of its callers end. */
+static void plan_function(ir_program *p, ir_function *f, const platform *target, int64_t base,
                           pypto_status *errors)
 {
     planner pl = {.p = p, .f = f};
@@ -430,17 +434,54 @@ static void plan_function(ir_program *p, ir_function *f, const platform *target,
         join_block(&pl, &f->body);
         bytes = pack(&pl);
     }
-    if (bytes < 0 || (target->scratch_bytes > 0 && bytes > target->scratch_bytes))
-        report_too_large(&pl, errors, bytes, target);
+    if (bytes < 0 || (target->scratch_bytes > 0 && base + bytes > target->scratch_bytes))
+        report_too_large(&pl, errors, bytes < 0 ? bytes : base + bytes, target);
     else
-        store_results(&pl, bytes);
+        store_results(&pl, bytes, base);
 }
 
+/* What a kernel's calls of other kernels need to know, or tell it. */
+typedef struct call_walk {
+    ir_function *caller;
+    int64_t *bases; /* by function */
+} call_walk;
+
+static void push_base(void *context, ir_stmt *s)
+{
+    call_walk *walk = context;
+    if (s->kind != IR_CALL)
+        return;
+    int64_t end = walk->bases[walk->caller->index];
+    if (walk->caller->scratch_bytes > end)
+        end = walk->caller->scratch_bytes;
+    end += (SCRATCH_ALIGNMENT - end % SCRATCH_ALIGNMENT) % SCRATCH_ALIGNMENT;
+    if (end > walk->bases[s->callee->index])
+        walk->bases[s->callee->index] = end;
+}
+
+static void pull_bytes(void *context, ir_stmt *s)
+{
+    call_walk *walk = context;
+    if (s->kind == IR_CALL && s->callee->scratch_bytes > walk->caller->scratch_bytes)
+        walk->caller->scratch_bytes = s->callee->scratch_bytes;
+}
+
+/* Callees stand before callers: down for the bases, up for the sizes. */
 pypto_status pass_plan_scratch(ir_program *p, const platform *target)
 {
     pypto_status errors = STATUS_OK;
-    for (int64_t i = 0; i < p->functions.count; i++)
-        if (p->functions.items[i]->plane == PLD_PLANE_CORE)
-            plan_function(p, p->functions.items[i], target, &errors);
+    call_walk walk = {NULL, arena_array(p->a, int64_t, p->functions.count + 1)};
+    for (int64_t i = p->functions.count - 1; i >= 0; i--) {
+        walk.caller = p->functions.items[i];
+        if (walk.caller->plane != PLD_PLANE_CORE)
+            continue;
+        plan_function(p, walk.caller, target, walk.bases[i], &errors);
+        ir_visit_stmts(&walk.caller->body, push_base, &walk);
+    }
+    for (int64_t i = 0; i < p->functions.count; i++) {
+        walk.caller = p->functions.items[i];
+        if (walk.caller->plane == PLD_PLANE_CORE)
+            ir_visit_stmts(&walk.caller->body, pull_bytes, &walk);
+    }
     return errors;
 }

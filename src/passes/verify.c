@@ -11,7 +11,7 @@
  *     (op_check), and stand in a plane where the table allows them
  *   - expressions compute within one category (integer, float, bool); loops and conditions have
  *     integer and BOOL values; a loop variable is assigned by its loop only and read inside it only
- *   - calls go from host to chip and from chip to core, with one operand per parameter of its kind
+ *   - calls go from host to chip, from chip to core and from core to core, with one operand per parameter of its kind
  *   - statements have places in a script
  *   - and, as soon as the pass has run that fills it in: tiles have places inside the kernel's
  *     scratch memory, everything has a C name */
@@ -245,7 +245,8 @@ static void check_call(verifier *v, const ir_stmt *s)
 {
     const ir_function *callee = s->callee;
     bool planes = (v->f->plane == PLD_PLANE_HOST && callee->plane == PLD_PLANE_CHIP) ||
-                  (v->f->plane == PLD_PLANE_CHIP && callee->plane == PLD_PLANE_CORE);
+                  (v->f->plane == PLD_PLANE_CHIP && callee->plane == PLD_PLANE_CORE) ||
+                  (v->f->plane == PLD_PLANE_CORE && callee->plane == PLD_PLANE_CORE);
     if (!planes)
         fail(v, "a call of '%s', which is of the wrong plane", callee->name);
     else if (callee->index >= v->f->index)

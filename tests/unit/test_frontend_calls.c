@@ -227,9 +227,10 @@ static void test_planes(void **state)
 static void test_calls_from_kernels(void **state)
 {
     (void)state;
-    expect_error(
-        OTHERS KERNEL("    k2(x)\n"), "h", KERNEL_LINE + 6,
-        (expected_error){"PYPTO-S111", 1, 4, "cannot call another DSL function, 'k2'", "wrapper"});
+    expect_error(OTHERS KERNEL("    c(x, y, w, s, n, f, b)\n"), "h", KERNEL_LINE + 6,
+                 (expected_error){"PYPTO-S113", 1, 4, "'c' calls itself", "loop"});
+    expect_error(OTHERS KERNEL("    k2(x)\n"), "h", KERNEL_LINE + 6,
+                 (expected_error){"PYPTO-T203", 1, 7, "2 dimensions instead of 1", NULL});
     expect_error(
         OTHERS KERNEL("    h2(x)\n"), "h", KERNEL_LINE + 6,
         (expected_error){"PYPTO-S111", 1, 4, "host function 'h2' cannot be called", "from Python"});
