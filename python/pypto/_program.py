@@ -23,14 +23,15 @@ _CALLBACK, _OPAQUE = 3, 4  # no planes: host code, and what takes its plane from
 
 
 def _refuse(
-    code: str, message: str, hint: str | None, function: PythonFunction | None, frame: Any = None
+    code: str, message: str, hint: str | None, function: Function | None, frame: Any = None
 ) -> NoReturn:
     """Raises a diagnostic that points at `def name`, or at the line that a frame is in."""
     file, line, column, end = None, 0, 0, 0
     if function is not None:
-        file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+        code_object = function._function.__code__
+        file, line = code_object.co_filename, code_object.co_firstlineno
         found = _source.find(function)
-        if found is not None:
+        if not isinstance(found, str):
             file, node = found
             line, column = node.lineno, node.col_offset
             end = column + len("def ") + len(node.name)
@@ -104,7 +105,7 @@ class Function:
                     f"@pl.function: {option}= must be a member of pl.{enumeration.__name__}, "
                     f"not {value!r}",
                     f"write {option}=pl.{enumeration.__name__}.{list(enumeration)[1].name}",
-                    self._function,
+                    self,
                 )
         implied = {
             pl.FunctionType.Orchestration: (pl.Level.CHIP, pl.Role.Orchestrator),
@@ -119,7 +120,7 @@ class Function:
                     f"@pl.function on '{self.name}': {option}={getattr(self, option)!r} contradicts "
                     f"type={self.type!r}, which implies {option}={meant!r}",
                     f"leave {option}= out",
-                    self._function,
+                    self,
                 )
             setattr(self, option, meant)
 
@@ -130,7 +131,7 @@ class Function:
                 _UNSUPPORTED,
                 f"@pl.function(type=pl.FunctionType.{self.type.name}) is not supported yet",
                 None,
-                self._function,
+                self,
             )
         if self.type in (types.InCore, types.AIC, types.AIV):
             return _CORE
@@ -143,7 +144,7 @@ class Function:
     def identity(self) -> str:
         """Changes whenever the source text or the place of the function does."""
         if self._identity is None:
-            source = _source.load(self._function)
+            source = _source.load(self)
             where = self._function.__code__.co_firstlineno
             place = "without source" if source is None else f"{source.filename}:{where} "
             digest = "" if source is None else source.digest
@@ -317,7 +318,7 @@ def _check_callback(f: Function) -> None:
             f"SubWorker '{f.name}' must not declare 'self': its body is ordinary Python, run with its "
             "own parameters only",
             "leave self out",
-            f._function,
+            f,
         )
 
 
@@ -339,7 +340,7 @@ def _settle_opaque(functions: dict[str, Function]) -> None:
 def _text_of(functions: dict[str, Function]) -> str:
     """The lines of the class, as far as they can be had."""
     first = min(f._function.__code__.co_firstlineno for f in functions.values())
-    source = _source.load(next(iter(functions.values()))._function)
+    source = _source.load(next(iter(functions.values())))
     if source is None:
         return ""
     node = _source.enclosing_class(source, first)
