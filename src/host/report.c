@@ -99,8 +99,10 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
     if (atomic_load_explicit(&h->state, memory_order_relaxed) == RANK_PARKED && waits > 0) {
         for (uint32_t i = 0; i < waits && i < WAIT_SLOTS; ++i) {
+            wait_entry wait;
+            wait_copy(&wait, &h->waits[i]);
             text_add(out, i > 0 ? "\n          " : "");
-            add_wait(out, w, &h->waits[i]);
+            add_wait(out, w, &wait);
         }
         return;
     }
@@ -210,9 +212,12 @@ static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
     if (waits == 0 && atomic_load_explicit(&h->posted, memory_order_seq_cst) !=
                           atomic_load_explicit(&h->completed, memory_order_seq_cst))
         return false; /* it has not woken up for its work yet */
-    for (uint32_t i = 0; i < waits; ++i)
-        if (wait_satisfied(&w->seg, &h->waits[i]))
+    for (uint32_t i = 0; i < waits; ++i) {
+        wait_entry wait;
+        wait_copy(&wait, &h->waits[i]);
+        if (wait_satisfied(&w->seg, &wait))
             return false;
+    }
     return true;
 }
 
@@ -229,7 +234,6 @@ static bool all_stuck(const pypto_worker *w)
         if (!rank_is_stuck(w, rank))
             return false;
     }
-    atomic_thread_fence(memory_order_seq_cst);
     for (int32_t rank = 0; rank < w->device_count; ++rank)
         if (atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire) !=
             before[rank])
@@ -242,8 +246,10 @@ static pypto_span first_wait(const pypto_worker *w)
 {
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
         const rank_header *h = segment_rank(&w->seg, rank);
+        wait_entry wait;
+        wait_copy(&wait, &h->waits[0]);
         if (atomic_load_explicit(&h->wait_count, memory_order_relaxed) > 0)
-            return span_of(w, h->waits[0].program, h->waits[0].function, h->waits[0].line);
+            return span_of(w, wait.program, wait.function, wait.line);
     }
     return SPAN_NONE;
 }

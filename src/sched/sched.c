@@ -299,10 +299,10 @@ static void publish_waits(sched *s)
 {
     uint32_t count = 0;
     if (s->dispatch_wait.kind != WAIT_NONE)
-        s->header->waits[count++] = s->dispatch_wait;
+        wait_copy(&s->header->waits[count++], &s->dispatch_wait);
     for (const pld_core *task = s->blocked; task != NULL; task = task->next) {
         if (count < WAIT_SLOTS)
-            s->header->waits[count] = task->wait;
+            wait_copy(&s->header->waits[count], &task->wait);
         ++count;
     }
     if (count > WAIT_SLOTS)

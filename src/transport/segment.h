@@ -1,5 +1,6 @@
 /* The shared segment of a worker set: one sparse memory file, laid out once by segment_plan(), used
- * by the host and every rank. Nothing in it is a pointer: positions are offsets from its first byte.
+ * by the host and every rank. Nothing in it is a pointer: positions are offsets from its first
+ * byte.
  *
  *     set_header         one page, written by host and ranks
  *     rank_header[P]     state, bell, breadcrumb, failure and wait table of each rank
@@ -21,8 +22,8 @@
  *   rings the host. `epoch` of a rank changes whenever it falls asleep or wakes: two equal readings
  *   around a look at its wait table mean that the table was true all the time.
  *
- *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it. The
- *   owner stores `completed` (seq_cst) when the dispatch's effects are in memory.
+ *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it.
+ *   The owner stores `completed` (seq_cst) when the dispatch's effects are in memory.
  *
  *   Poison. `poison` holds the number of the latest call that must end. It only grows. A rank drops
  *   every task and queued dispatch of calls up to it, then stores that number in `acknowledged`.
@@ -64,7 +65,7 @@ typedef enum wait_kind {
 /* What one blocked task of a rank waits for. Written by the owner before it parks; read by the host
  * between two equal epochs. */
 typedef struct wait_entry {
-    int32_t kind; /* wait_kind */
+    _Alignas(8) int32_t kind; /* wait_kind */
     int32_t program;
     int32_t function; /* index in the program; -1: the dispatch itself has not started */
     int32_t line;
@@ -79,6 +80,20 @@ typedef struct wait_entry {
     uint64_t devices;  /* SIGNAL: domain */
     int64_t cell[PYPTO_MAX_DIMS];
 } wait_entry;
+
+/* The table is read while its owner may be rewriting it; the epoch tells afterwards whether it was.
+ * Entries are copied as atomic words, so that what is read meanwhile is stale at worst and never
+ * torn. A reader that sees a new word (acquire) of an entry (release) also sees the epoch of the
+ * wake-up before it. */
+static inline void wait_copy(wait_entry *to, const wait_entry *from)
+{
+    _Atomic uint64_t *target = (_Atomic uint64_t *)(void *)to;
+    const _Atomic uint64_t *source = (const _Atomic uint64_t *)(const void *)from;
+    for (size_t i = 0; i < sizeof(wait_entry) / 8; ++i)
+        atomic_store_explicit(&target[i], atomic_load_explicit(&source[i], memory_order_acquire),
+                              memory_order_release);
+}
+static_assert(sizeof(wait_entry) % 8 == 0, "wait entries are whole words");
 
 /* How a rank's part of a call ended before its time. */
 typedef struct failure_record {
