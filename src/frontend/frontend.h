@@ -46,6 +46,7 @@ typedef struct name_value {
 typedef struct frontend_source {
     const syntax_function *syntax;
     pld_plane plane;
+    bool inlined;               /* has no code of its own: spliced into its callers */
     const char *qualified_name; /* for messages */
 } frontend_source;
 

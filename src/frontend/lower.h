@@ -185,6 +185,15 @@ typedef struct dim_symbol {
     bool bound;
 } dim_symbol;
 
+/* A function that is being spliced into the one at hand. */
+typedef struct splice {
+    struct splice *outer;
+    int32_t function;
+    int32_t depth; /* of its body */
+    bool returned;
+    dsl_value value; /* what it returned */
+} splice;
+
 struct lowering {
     frontend *fe;
     arena *a;
@@ -203,6 +212,7 @@ struct lowering {
     name_changes trail;
     VEC(loop_memory *) loop_memories;
     VEC(ir_var *) cells; /* handles that statements set at run time */
+    splice *spliced;     /* the innermost; NULL in the function's own body */
     bool terminated;     /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */

@@ -237,8 +237,9 @@ static ir_operand default_operand(arena *a, const op_param *param)
     const char *dot = strchr(param->default_text, '.');
     if (param->kind == OPERAND_WORD || (param->kind == OPERAND_ENUM && dot != NULL)) {
         const char *word = dot != NULL ? dot + 1 : param->default_text + 1; /* 'word' */
-        const enum_member *member = enum_find(
-            param->enum_name, dot != NULL ? word : arena_strndup(a, word, (int64_t)strcspn(word, "'")));
+        const enum_member *member =
+            enum_find(param->enum_name,
+                      dot != NULL ? word : arena_strndup(a, word, (int64_t)strcspn(word, "'")));
         operand.kind = IR_OPERAND_ENUM;
         operand.number = member == NULL ? -1 : member->value;
     } else if (strcmp(param->default_text, "True") == 0 ||

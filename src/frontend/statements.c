@@ -267,8 +267,28 @@ static ir_var *returned_param(lowering *fl, const dsl_value *v)
     return NULL;
 }
 
+/* The return of a spliced function gives the call its value. */
+static void return_spliced(lowering *fl, const syntax_stmt *s)
+{
+    splice *into = fl->spliced;
+    into->value = (dsl_value){.kind = VALUE_NONE, .span = s->span};
+    if (s->value != NULL)
+        into->value = eval(fl, s->value);
+    if (fl->depth > into->depth)
+        into->value = report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+                             "give a name the result on each path, and return it at the end",
+                             "a return inside if or for is not supported in '%s', which is inlined",
+                             fl->syntax->name);
+    into->returned = true;
+    fl->terminated = true;
+}
+
 static void lower_return(lowering *fl, const syntax_stmt *s)
 {
+    if (fl->spliced != NULL) {
+        return_spliced(fl, s);
+        return;
+    }
     VEC(ir_var *) results = {0};
     dsl_value v = {.kind = VALUE_NONE};
     if (s->value != NULL)
