@@ -109,6 +109,11 @@ PYPTO_API const pld_comm *pld_get_comm(pld_core *core, const pld_tensor *tensor)
 PYPTO_API pld_tensor pld_view(pld_core *core, const pld_tensor *tensor, int32_t ndim,
                               const int64_t *shape);
 
+/* A view of the part of `extents` elements at `offsets`, one entry of each per dimension; a dimension of
+ * extent 0 is dropped. Fails when the part leaves the tensor. */
+PYPTO_API pld_tensor pld_part(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
+                              const int64_t *extents);
+
 /* Copies the box of `extents` at `offsets` (one entry per dimension of `source`) into `tile`,
  * packed row-major. Fails when the box leaves the tensor. */
 PYPTO_API void pld_load(pld_core *core, void *tile, const pld_tensor *source,
@@ -224,6 +229,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 /* Each call notes its line first. A function-like macro is not expanded inside itself, so these
  * name the functions declared above. */
 #define pld_get_comm(core, ...) (pld_line(core, __LINE__), pld_get_comm(core, __VA_ARGS__))
+#define pld_part(core, ...) (pld_line(core, __LINE__), pld_part(core, __VA_ARGS__))
 #define pld_view(core, ...) (pld_line(core, __LINE__), pld_view(core, __VA_ARGS__))
 #define pld_load(core, ...) (pld_line(core, __LINE__), pld_load(core, __VA_ARGS__))
 #define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))

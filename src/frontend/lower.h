@@ -11,6 +11,7 @@
  *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
  *   operations.c   operations of the table: argument binding and IR
+ *   subscripts.c   x[...] in wrappers and kernels
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
  *   flow.c         paths, what names are bound to where they meet; if
@@ -411,6 +412,13 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* The statement that defines a variable, NULL when there is none. */
 const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
+
+/* ---- subscripts.c ---- */
+
+/* x[...] in a wrapper or kernel: a view, or an element. */
+dsl_value lower_part(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
+/* target[...] = v */
+void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v, pypto_span span);
 
 /* ---- calls.c ---- */
 

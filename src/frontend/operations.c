@@ -514,6 +514,8 @@ static void note_world_dim(lowering *fl, const ir_var *source, const ir_operand 
 
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
 {
+    if (fl->ir->plane != PLD_PLANE_HOST)
+        return lower_part(fl, base, e, target);
     const op_def *op = op_get(OP_SUBSCRIPT);
     ir_kind kind = base.var->type.kind;
     for (int64_t i = 0; i < e->items.count; i++) {

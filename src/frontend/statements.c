@@ -133,12 +133,21 @@ static void unpack(lowering *fl, const syntax_stmt *s)
         assign_name(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
 }
 
+/* x[...] of a variable; hosts do not touch elements. */
+static bool is_element_target(const lowering *fl, const syntax_expr *target)
+{
+    return target->kind == SYNTAX_SUBSCRIPT && target->a->kind == SYNTAX_NAME &&
+           fl->ir->plane != PLD_PLANE_HOST;
+}
+
 static void lower_assign(lowering *fl, const syntax_stmt *s)
 {
     if (lower_yield(fl, s))
         return;
     if (s->target->kind == SYNTAX_TUPLE || s->target->kind == SYNTAX_LIST) {
         unpack(fl, s);
+    } else if (is_element_target(fl, s->target)) {
+        lower_subscript_write(fl, s->target, eval(fl, s->value), s->span);
     } else if (s->target->kind != SYNTAX_NAME) {
         bad_target(fl, s->target);
         eval(fl, s->value);
@@ -150,6 +159,15 @@ static void lower_assign(lowering *fl, const syntax_stmt *s)
 
 static void lower_augmented(lowering *fl, const syntax_stmt *s)
 {
+    if (is_element_target(fl, s->target)) {
+        dsl_value old = eval(fl, s->target);
+        dsl_value by = eval(fl, s->value);
+        bool good = old.kind != VALUE_POISON && by.kind != VALUE_POISON;
+        if (good)
+            lower_subscript_write(fl, s->target, value_binary(fl, s->text, old, by, s->span, -1),
+                                  s->span);
+        return;
+    }
     if (s->target->kind != SYNTAX_NAME) {
         bad_target(fl, s->target);
         return;

@@ -44,6 +44,9 @@ bool rule_matmul(op_call *call, ir_type *result);
 bool rule_matmul_acc(op_call *call, ir_type *result);
 bool rule_reshape(op_call *call, ir_type *result);
 
+/* rules_view.c */
+bool rule_part(op_call *call, ir_type *result);
+
 /* rules_window.c */
 bool rule_alloc_window(op_call *call, ir_type *result);
 bool rule_window(op_call *call, ir_type *result);

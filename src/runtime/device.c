@@ -280,6 +280,32 @@ void(pld_remote_load_part)(pld_core *core, void *tile, const pld_tensor *source,
     load_part(core, "a remote load", tile, source, slice, offsets, extents, valid, false, loaded);
 }
 
+pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
+                     const int64_t *extents)
+{
+    char name[NAME_TEXT];
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    view.ndim = 0;
+    for (int32_t d = 0; d < tensor->ndim; ++d) {
+        const int64_t taken = extents[d] == 0 ? 1 : extents[d];
+        if (offsets[d] < 0 || taken > tensor->shape[d] || offsets[d] > tensor->shape[d] - taken)
+            task_fail(
+                core, DIAG_INDEX_OUT_OF_BOUNDS,
+                "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent "
+                "%lld",
+                (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
+                task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
+        elems += offsets[d] * tensor->stride[d];
+        if (extents[d] == 0)
+            continue;
+        view.shape[view.ndim] = extents[d];
+        view.stride[view.ndim++] = tensor->stride[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    return view;
+}
+
 pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)
 {
     char name[NAME_TEXT], text[LIST_TEXT];
