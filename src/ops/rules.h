@@ -30,6 +30,10 @@ bool rule_read(op_call *call, ir_type *result);
 bool rule_write(op_call *call, ir_type *result);
 bool rule_subscript(op_call *call, ir_type *result);
 bool rule_slice(op_call *call, ir_type *result);
+bool rule_view(op_call *call, ir_type *result);
+bool rule_tile_slice(op_call *call, ir_type *result);
+bool rule_assemble(op_call *call, ir_type *result);
+bool rule_reshape_memory(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 
