@@ -109,8 +109,9 @@ PYPTO_API const pld_comm *pld_get_comm(pld_core *core, const pld_tensor *tensor)
 PYPTO_API pld_tensor pld_view(pld_core *core, const pld_tensor *tensor, int32_t ndim,
                               const int64_t *shape);
 
-/* A view of the part of `extents` elements at `offsets`, one entry of each per dimension; a dimension of
- * extent 0 is dropped. Fails when the part leaves the tensor. */
+/* A view of the part of `extents` elements at `offsets`, one entry of each per dimension; one whose extent
+ * is PLD_DROP is an index, and leaves no dimension. Fails when the part leaves the tensor. */
+#define PLD_DROP INT64_MIN
 PYPTO_API pld_tensor pld_part(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
                               const int64_t *extents);
 

@@ -208,7 +208,22 @@ static const char *cast_text(emitter *e, const template *t, const ir_operand *op
                     : bits_of_value(e, to, value);
 }
 
-/* A list of extents with 0 for the axes that another list drops, as pld_part takes it. */
+/* Extents as pld_part takes them; a constant 0 stands for an axis that is dropped. */
+static const char *part_extents(emitter *e, const ir_expr *const *extents, int32_t count)
+{
+    text out = {.a = e->a};
+    text_add(&out, "PLD_EXTENTS(");
+    for (int32_t i = 0; i < count; i++) {
+        int64_t extent = 1;
+        bool dropped = ir_is_const_int(extents[i], &extent) && extent == 0;
+        text_add(&out, i > 0 ? ", " : "");
+        text_add(&out, dropped ? "PLD_DROP" : expr_int64(e, extents[i]));
+    }
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+/* The same without the axes that another list names. */
 static const char *kept_extents(emitter *e, const ir_operand *extents, const ir_operand *dropped)
 {
     const ir_expr *kept[PYPTO_MAX_DIMS];
@@ -219,7 +234,7 @@ static const char *kept_extents(emitter *e, const ir_operand *extents, const ir_
         if (ir_is_const_int(dropped->exprs[i], &axis))
             kept[axis] = ir_int(e->a, 0);
     }
-    return list_text(e, "PLD_EXTENTS", kept, extents->count);
+    return part_extents(e, kept, extents->count);
 }
 
 static const char *expand(emitter *e, const template *t, const char *format);
@@ -285,6 +300,8 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
         return arena_printf(e->a, "%lld", tile_rows(operand->var));
     if (strcmp(part, "columns") == 0)
         return expr_int64(e, operand->var->type.shape[operand->var->type.ndim - 1]);
+    if (strcmp(part, "part") == 0)
+        return part_extents(e, operand->exprs, operand->count);
     if (strncmp(part, "kept:", 5) == 0)
         return kept_extents(e, operand, &t->operands[op_param_index(t->op, part + 5)]);
     if (colon != NULL) { /* {tile.extents:memory}, {tile.valid:memory} */

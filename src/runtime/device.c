@@ -386,8 +386,9 @@ pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *of
     int64_t elems = 0;
     view.ndim = 0;
     for (int32_t d = 0; d < tensor->ndim; ++d) {
-        const int64_t taken = extents[d] == 0 ? 1 : extents[d];
-        if (offsets[d] < 0 || taken > tensor->shape[d] || offsets[d] > tensor->shape[d] - taken)
+        const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
+        if (offsets[d] < 0 || taken < 0 || taken > tensor->shape[d] ||
+            offsets[d] > tensor->shape[d] - taken)
             task_fail(
                 core, DIAG_INDEX_OUT_OF_BOUNDS,
                 "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent "
@@ -395,7 +396,7 @@ pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *of
                 (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
                 task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
         elems += offsets[d] * tensor->stride[d];
-        if (extents[d] == 0)
+        if (extents[d] == PLD_DROP)
             continue;
         view.shape[view.ndim] = extents[d];
         view.stride[view.ndim++] = tensor->stride[d];

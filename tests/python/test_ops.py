@@ -678,6 +678,25 @@ def test_slices_of_tensors_are_views():
     np.testing.assert_array_equal(out, expected)
 
 
+def test_empty_views():
+    """An extent may turn out to be 0."""
+    out = moved(
+        [
+            "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX) - 1",
+            "v = pl.slice(x, [n, 4], [0, 0])",
+            "w = pl.slice(z, [n, 4], [2, 0])",
+            "pl.assemble(w, v, [0, 0])",
+            "t = pl.load(v, [0, 0], [2, 4], valid_shape=[n, 4])",
+            "pl.store(t, [0, 0], z)",
+            "for i in pl.range(2):",
+            "    u = pl.load(v, [i, 0], [1, 4], clamp=True)",
+            "    pl.store(u, [i, 0], z)",
+        ],
+        ramp(),
+    )
+    assert not out.any()
+
+
 def test_slice_and_assemble_tiles():
     a = ramp((6, 10))
     out = moved(
