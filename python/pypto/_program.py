@@ -317,7 +317,7 @@ def _make_program(cls: Any, frame: FrameType) -> Program:
         f._scopes = scopes
         if f.is_sub_worker:
             _check_callback(f)
-            continue
+            continue  # it takes no self, so it has no siblings
         f._siblings = functions
         f._program_name = cls.__name__
     called = _settle_opaque(functions)

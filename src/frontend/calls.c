@@ -50,6 +50,34 @@ static bool check_recursion(lowering *fl, const call_site *site, int32_t functio
     return true;
 }
 
+/* A function of pl.function outside of the class becomes part of the program under its own name, which
+ * must be nobody else's. */
+static bool check_external(lowering *fl, const call_site *site, int32_t function)
+{
+    const syntax_function *callee = site->callee->syntax;
+    if (fl->syntax->program == NULL || !callee->class_form || callee->program != NULL ||
+        site->callee->is_callback)
+        return true;
+    const char *sibling = arena_printf(fl->a, "self.%s", site->name);
+    const char *problem = NULL;
+    if (resolve_name(fl->fe, fl->function, sibling)->kind != NAME_UNDEFINED)
+        problem =
+            arena_printf(fl->a, "external function '%s' conflicts with program function of '%s'",
+                         site->name, fl->syntax->program);
+    for (int64_t i = 0; i < fl->fe->instances.count && problem == NULL; i++) {
+        int32_t other = fl->fe->instances.items[i]->function;
+        const frontend_source *source = source_of(fl->fe, other);
+        if (other != function && source != NULL && source->syntax->class_form &&
+            source->syntax->program == NULL && strcmp(source->syntax->name, site->name) == 0)
+            problem = arena_printf(fl->a, "Conflicting external functions: two are called '%s'",
+                                   site->name);
+    }
+    if (problem != NULL)
+        report(fl->fe, DIAG_BAD_PROGRAM_CLASS, site->syntax->span, "rename one of them", "%s",
+               problem);
+    return problem == NULL;
+}
+
 /* Whether the callee becomes part of the function at hand: what is written to be inlined, and in class form
  * orchestration called by orchestration. */
 static bool is_spliced(const lowering *fl, const call_site *site)
@@ -79,6 +107,10 @@ static bool check_planes(lowering *fl, const call_site *site)
             "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
             "only",
             site->name);
+    else if (site->callee->is_callback)
+        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
+               "compute it on the host before or behind the call of the program",
+               "SubWorker '%s' cannot be called: SubWorkers are not supported yet", site->name);
     else if (to == PLD_PLANE_HOST)
         report(fl->fe, DIAG_BAD_CALL, span, "a host function is called from Python only",
                "host function '%s' cannot be called from a DSL function", site->name);
@@ -448,8 +480,8 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     site.count = (int32_t)site.callee->syntax->params.count;
     site.given = arena_array(fl->a, const syntax_expr *, site.count);
     site.values = arena_array(fl->a, dsl_value, site.count);
-    if (!check_recursion(fl, &site, function) || !check_planes(fl, &site) ||
-        !bind_arguments(fl, &site))
+    if (!check_recursion(fl, &site, function) || !check_external(fl, &site, function) ||
+        !check_planes(fl, &site) || !bind_arguments(fl, &site))
         return poison();
     eval_arguments(fl, &site);
     if (is_spliced(fl, &site))
