@@ -121,6 +121,12 @@ PYPTO_API const pld_comm *pld_get_comm(pld_core *core, const pld_tensor *tensor)
 PYPTO_API pld_tensor pld_view(pld_core *core, const pld_tensor *tensor, int32_t ndim,
                               const int64_t *shape);
 
+/* A view of the part of `extents` elements at `offsets`, one entry of each per dimension; one whose extent
+ * is PLD_DROP is an index, and leaves no dimension. Fails when the part leaves the tensor. */
+#define PLD_DROP INT64_MIN
+PYPTO_API pld_tensor pld_part(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
+                              const int64_t *extents);
+
 /* Copies the box of `extents` at `offsets` (one entry per dimension of `source`) into `tile`,
  * packed row-major. Fails when the box leaves the tensor. */
 PYPTO_API void pld_load(pld_core *core, void *tile, const pld_tensor *source,
@@ -150,6 +156,29 @@ PYPTO_API void pld_store_part(pld_core *core, const void *tile, const pld_tensor
 PYPTO_API void pld_remote_load_part(pld_core *core, void *tile, const pld_tensor *source,
                                     int64_t peer, const int64_t *offsets, const int64_t *extents,
                                     const int64_t *valid, int64_t *loaded);
+
+/* A view of the same elements under another shape; fails unless the tensor is packed and has as many. */
+PYPTO_API pld_tensor pld_reshape(pld_core *core, const pld_tensor *tensor, int32_t ndim,
+                                 const int64_t *shape);
+
+/* Copies a tensor into the box of `target` at `offsets`; missing leading axes count as 1. */
+PYPTO_API void pld_assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                            const int64_t *offsets);
+
+/* Copies the box of `extents` at `offsets` of a tile of `shape` into the packed `tile`; elements have
+ * `width` bytes. The part form also finds what of it is valid, `wanted` at most (NULL: no limit). */
+PYPTO_API void pld_tile_slice(pld_core *core, void *tile, const void *source, int64_t width,
+                              int32_t ndim, const int64_t *shape, const int64_t *extents,
+                              const int64_t *offsets);
+PYPTO_API void pld_tile_slice_part(pld_core *core, void *tile, const void *source, int64_t width,
+                                   int32_t ndim, const int64_t *shape, const int64_t *extents,
+                                   const int64_t *offsets, const int64_t *valid,
+                                   const int64_t *wanted, int64_t *found);
+
+/* The reverse: copies the packed tile of `extents` into the box of `target`. */
+PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile, int64_t width,
+                                 int32_t ndim, const int64_t *shape, const int64_t *extents,
+                                 const int64_t *offsets);
 
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
  * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. */
@@ -236,6 +265,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 /* Each call notes its line first. A function-like macro is not expanded inside itself, so these
  * name the functions declared above. */
 #define pld_get_comm(core, ...) (pld_line(core, __LINE__), pld_get_comm(core, __VA_ARGS__))
+#define pld_part(core, ...) (pld_line(core, __LINE__), pld_part(core, __VA_ARGS__))
 #define pld_view(core, ...) (pld_line(core, __LINE__), pld_view(core, __VA_ARGS__))
 #define pld_load(core, ...) (pld_line(core, __LINE__), pld_load(core, __VA_ARGS__))
 #define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))
@@ -247,6 +277,13 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
 #define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
 #define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))
+#define pld_reshape(core, ...) (pld_line(core, __LINE__), pld_reshape(core, __VA_ARGS__))
+#define pld_assemble(core, ...) (pld_line(core, __LINE__), pld_assemble(core, __VA_ARGS__))
+#define pld_tile_slice(core, ...) (pld_line(core, __LINE__), pld_tile_slice(core, __VA_ARGS__))
+#define pld_tile_slice_part(core, ...) \
+    (pld_line(core, __LINE__), pld_tile_slice_part(core, __VA_ARGS__))
+#define pld_tile_assemble(core, ...) \
+    (pld_line(core, __LINE__), pld_tile_assemble(core, __VA_ARGS__))
 #define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))

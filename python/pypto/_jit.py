@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _HOST, _CHIP, _CORE = 0, 1, 2
 _DECORATORS = {_HOST: "@pl.jit.host", _CHIP: "@pl.jit", _CORE: "@pl.jit.incore"}
 
+_INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
+
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
 _SIMPLE = (bool, int, float, str, list, tuple, type, _MODULE, type(None))
 _VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
@@ -75,10 +77,14 @@ class JITFunction:
     # What the extension relies on: _function, _plane, _scopes, identity(). _source needs _stamp.
     __pypto_kind__ = "function"
 
-    def __init__(self, function: FunctionType, plane: int, scope: dict[str, Any] | None) -> None:
+    def __init__(
+        self, function: FunctionType, plane: int, scope: dict[str, Any] | None, name: str
+    ) -> None:
         self._function = function
         self._plane = plane
         self._stamp = _source.stamp_of(function.__code__.co_filename)
+        self._decorator = name
+        self._inlined = name in _INLINED
         # Where names are looked up, in this order: closure cells, then dictionaries.
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self._scopes = (cells, scope or {}, function.__globals__, function.__builtins__)
@@ -164,7 +170,7 @@ class JITFunction:
                 return f"{self.__qualname__} without source"
             filename = source.filename.encode("utf-8", "backslashreplace").decode()
             place = f"{filename}:{self._function.__code__.co_firstlineno}"
-            kind = _DECORATORS[self._plane]
+            kind = self._decorator
             self._identity = f"{self.__qualname__} {kind} {place} {source.digest}"
         return self._identity
 
@@ -175,6 +181,11 @@ class JITFunction:
         return self._latest
 
     def _require_entry(self) -> None:
+        if self._inlined:
+            raise PyptoTypeError(
+                f"{self.__name__} is inlined ({self._decorator}): it is part of the functions that "
+                "call it; call the @pl.jit.host function"
+            )
         if self._plane == _CORE:
             raise PyptoTypeError(
                 f"{self.__name__} is an in-core kernel (@pl.jit.incore): it runs on a device, "
@@ -233,7 +244,7 @@ class JITFunction:
         return self._bind(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"<{_DECORATORS[self._plane]} function {self.__qualname__}>"
+        return f"<{self._decorator} function {self.__qualname__}>"
 
 
 def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
@@ -258,13 +269,14 @@ def _title(name: str) -> str:
 class _Decorator:
     """One decorator, usable as `@d` and as `@d(...)`."""
 
-    def __init__(self, plane: int, doc: str, accepts: frozenset[str]) -> None:
+    def __init__(self, plane: int, doc: str, accepts: frozenset[str], name: str = "") -> None:
         self._plane = plane
+        self._name = name or _DECORATORS[plane]
         self._accepts = accepts
         self.__doc__ = doc
 
     def __call__(self, function: Any = None, /, **options: Any) -> Any:
-        name = _DECORATORS[self._plane]
+        name = self._name
         for option in options:
             if option not in self._accepts:
                 article = "an" if option[0] in "aeiou" else "a"
@@ -276,12 +288,31 @@ class _Decorator:
     def _make(self, function: Any, frame: Any) -> JITFunction:
         if not isinstance(function, _FUNCTION):
             raise PyptoTypeError(
-                f"{_DECORATORS[self._plane]} decorates a function, not {type(function).__name__}"
+                f"{self._name} decorates a function, not {type(function).__name__}"
             )
-        return JITFunction(function, self._plane, _snapshot(frame))
+        if self._name == "@pl.jit.inline" and _has_directions(function):
+            import warnings
+
+            warnings.warn(
+                "Direction annotations are deprecated on @pl.jit.inline functions: they have no "
+                "parameters once they are inlined",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        return JITFunction(function, self._plane, _snapshot(frame), self._name)
 
     def __repr__(self) -> str:
-        return _DECORATORS[self._plane]
+        return self._name
+
+
+def _has_directions(function: Any) -> bool:
+    """Whether a parameter is annotated with Out or InOut."""
+    return any(
+        getattr(getattr(a, "form", None), "__name__", "") in ("Out", "InOut")
+        or isinstance(a, str)
+        and a.partition("[")[0].rpartition(".")[2] in ("Out", "InOut")
+        for a in function.__annotations__.values()
+    )
 
 
 class _Jit(_Decorator):
@@ -298,8 +329,21 @@ class _Jit(_Decorator):
         frozenset({"auto_scope"}),
     )
 
+    inline = _Decorator(
+        _CORE,
+        "Makes a function part of those that call it: it has no code of its own.",
+        frozenset({"auto_scope"}),
+        "@pl.jit.inline",
+    )
+    opaque = _Decorator(
+        _CORE,
+        "Makes a function that wrappers and kernels call; it becomes part of them.",
+        frozenset(),
+        "@pl.jit.opaque",
+    )
+
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("inline", "opaque", "extern"):
+        if name == "extern":
             raise UnsupportedFeatureError(f"@pl.jit.{name} is not supported yet")
         raise AttributeError(f"pl.jit has no attribute {name!r}")
 

@@ -83,6 +83,7 @@ class Function:
         self.__wrapped__ = function
         self._check_options(pl)
         self._plane = self._find_plane(pl)
+        self._inlined = self.type == pl.FunctionType.Inline
 
     @property
     def func_type(self) -> Any:
@@ -262,8 +263,24 @@ def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Fu
         made._scopes = _names_around(frame, {})
         if made._plane == _OPAQUE:
             made._plane = _CORE
-        if made._plane != _CALLBACK:
+        if made._plane != _CALLBACK and not made._inlined:
             _core.check((made,))
+        made._inlined = made._inlined or made.type == made.type.Opaque and made._plane == _CORE
+    return made
+
+
+class InlineFunction(Function):
+    """A function without code of its own: spliced into its callers."""
+
+
+def inline(python: Any = None, /) -> Any:
+    """Makes a function part of those that call it: arguments take the place of parameters, and what
+    it returns is the value of the call."""
+    pl = _enumerations()
+    if python is None:
+        return inline
+    made = InlineFunction(python, {"type": pl.FunctionType.Inline})
+    made._scopes = _names_around(sys._getframe(1), {})
     return made
 
 
@@ -302,11 +319,15 @@ def _make_program(cls: Any, frame: FrameType) -> Program:
         f._scopes = scopes
         if f.is_sub_worker:
             _check_callback(f)
-            continue
+            continue  # it takes no self, so it has no siblings
         f._siblings = functions
         f._program_name = cls.__name__
-    _settle_opaque(functions)
-    checked = tuple(f for f in functions.values() if not f.is_sub_worker)
+    called = _settle_opaque(functions)
+    checked = tuple(
+        f
+        for f in functions.values()
+        if not f.is_sub_worker and not (f._inlined and (f.name in called or f.type.value))
+    )
     _core.check(checked)
     return Program(cls.__name__, functions, _text_of(functions))
 
@@ -322,19 +343,16 @@ def _check_callback(f: Function) -> None:
         )
 
 
-def _settle_opaque(functions: dict[str, Function]) -> None:
-    """A function without a type is orchestration when the host calls it, else a kernel's part."""
-    opaque = [f for f in functions.values() if f._plane == _OPAQUE]
-    if not opaque:
-        return
-    called = {
-        name
-        for f in functions.values()
-        if f._plane == _HOST
-        for name in f._function.__code__.co_names
-    }
-    for f in opaque:
-        f._plane = _CHIP if f.name in called else _CORE
+def _settle_opaque(functions: dict[str, Function]) -> set[str]:
+    """A function without a type is orchestration when the host calls it, else part of its callers.
+    Returns the names that occur in any function: who is called is among them."""
+    names = {name: set(f._function.__code__.co_names) for name, f in functions.items()}
+    of_hosts = set().union(*(names[f.name] for f in functions.values() if f._plane == _HOST))
+    for f in functions.values():
+        if f._plane == _OPAQUE:
+            f._plane = _CHIP if f.name in of_hosts else _CORE
+            f._inlined = f._plane == _CORE
+    return set().union(*names.values())
 
 
 def _text_of(functions: dict[str, Function]) -> str:

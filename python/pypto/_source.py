@@ -108,12 +108,12 @@ def enclosing_class(source: SourceFile, line: int) -> Any:
     return found
 
 
-def returns_value(function: FunctionType) -> bool:
+def returns_value(jit: JITFunction) -> bool:
     """Whether a DSL function gives anything back, as far as its source is known."""
     import ast
 
-    found = find(function)
-    if found is None:
+    found = find(jit)
+    if isinstance(found, str):
         return False
     node = found[1]
     if node.returns is not None:

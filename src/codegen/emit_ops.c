@@ -208,6 +208,37 @@ static const char *cast_text(emitter *e, const template *t, const ir_operand *op
                     : bits_of_value(e, to, value);
 }
 
+/* Extents as pld_part takes them; a constant 0 stands for an axis that is dropped. */
+static const char *part_extents(emitter *e, const ir_expr *const *extents, int32_t count)
+{
+    text out = {.a = e->a};
+    text_add(&out, "PLD_EXTENTS(");
+    for (int32_t i = 0; i < count; i++) {
+        int64_t extent = 1;
+        bool dropped = ir_is_const_int(extents[i], &extent) && extent == 0;
+        text_add(&out, i > 0 ? ", " : "");
+        text_add(&out, dropped ? "PLD_DROP" : expr_int64(e, extents[i]));
+    }
+    text_add(&out, ")");
+    return out.bytes;
+}
+
+/* The same without the axes that another list names. */
+static const char *kept_extents(emitter *e, const ir_operand *extents, const ir_operand *dropped)
+{
+    const ir_expr *kept[PYPTO_MAX_DIMS];
+    for (int32_t i = 0; i < extents->count; i++)
+        kept[i] = extents->exprs[i];
+    for (int32_t i = 0; i < dropped->count; i++) {
+        int64_t axis = 0;
+        if (ir_is_const_int(dropped->exprs[i], &axis))
+            kept[axis] = ir_int(e->a, 0);
+    }
+    return part_extents(e, kept, extents->count);
+}
+
+static const char *expand(emitter *e, const template *t, const char *format);
+
 /* Operands of an operation other than their value: {name.part}. */
 static const char *part_text(emitter *e, const template *t, const ir_operand *operand,
                              const char *part)
@@ -221,6 +252,14 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
         return tile_extents(e, operand->var, operand->var->type.ndim, false);
     if (strcmp(part, "ndim") == 0)
         return arena_printf(e->a, "%d", operand->var->type.ndim);
+    if (strcmp(part, "width") == 0)
+        return arena_printf(e->a, "%lld", (long long)pypto_dtype_bytes(operand->var->type.dtype));
+    if (strcmp(part, "assemble") == 0)
+        return expand(e, t,
+                      operand->var->type.kind == IR_TILE
+                          ? "pld_store_part({core}, {source}, {target}, {offset}, "
+                            "{source.extents:target}, {source.valid:target})"
+                          : "pld_assemble({core}, {target}, {source}, {offset})");
     if (strcmp(part, "type") == 0)
         return element_suffix(operand->var->type.dtype);
     if (strcmp(part, "first") == 0 || strcmp(part, "last") == 0) {
@@ -261,6 +300,10 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
         return arena_printf(e->a, "%lld", tile_rows(operand->var));
     if (strcmp(part, "columns") == 0)
         return expr_int64(e, operand->var->type.shape[operand->var->type.ndim - 1]);
+    if (strcmp(part, "part") == 0)
+        return part_extents(e, operand->exprs, operand->count);
+    if (strncmp(part, "kept:", 5) == 0)
+        return kept_extents(e, operand, &t->operands[op_param_index(t->op, part + 5)]);
     if (colon != NULL) { /* {tile.extents:memory}, {tile.valid:memory} */
         const ir_var *memory = t->operands[op_param_index(t->op, colon + 1)].var;
         return tile_extents(e, operand->var, memory->type.ndim, part[0] == 'v');

@@ -1,6 +1,7 @@
 /* Calls between DSL functions: a host function dispatches per-device wrappers (device=r), a wrapper
- * calls in-core kernels, which become tasks, and a kernel calls others, as part of its own task.
- * Nothing else may call.
+ * calls in-core kernels, which become tasks, and a kernel calls others, as part of its own task. What is
+ * written to be inlined has no code of its own: its body is lowered in the place of the call. Nothing else
+ * may call.
  *
  * A call binds its arguments to the callee's parameters, specialises the callee (which lowers it the
  * first time), compares types and becomes one IR_CALL. Its value is what the callee returns: always
@@ -26,6 +27,13 @@ typedef struct call_site {
 
 /* ---- may it be called here? ---- */
 
+static bool is_recursion(lowering *fl, const call_site *site)
+{
+    report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
+           "'%s' calls itself, directly or through others", site->name);
+    return false;
+}
+
 /* A function that is being lowered is one of those that called the present one. */
 static bool check_recursion(lowering *fl, const call_site *site, int32_t function)
 {
@@ -33,11 +41,51 @@ static bool check_recursion(lowering *fl, const call_site *site, int32_t functio
         const instance *caller = fl->fe->instances.items[i];
         if (caller->function != function || caller->state != INSTANCE_RUNNING)
             continue;
-        report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
-               "'%s' calls itself, directly or through others", site->name);
-        return false;
+        return is_recursion(fl, site);
+    }
+    for (const splice *s = fl->spliced; s != NULL; s = s->outer) {
+        if (s->function == function)
+            return is_recursion(fl, site);
     }
     return true;
+}
+
+/* A function of pl.function outside of the class becomes part of the program under its own name, which
+ * must be nobody else's. */
+static bool check_external(lowering *fl, const call_site *site, int32_t function)
+{
+    const syntax_function *callee = site->callee->syntax;
+    if (fl->syntax->program == NULL || !callee->class_form || callee->program != NULL ||
+        site->callee->is_callback)
+        return true;
+    const char *sibling = arena_printf(fl->a, "self.%s", site->name);
+    const char *problem = NULL;
+    if (resolve_name(fl->fe, fl->function, sibling)->kind != NAME_UNDEFINED)
+        problem =
+            arena_printf(fl->a, "external function '%s' conflicts with program function of '%s'",
+                         site->name, fl->syntax->program);
+    for (int64_t i = 0; i < fl->fe->instances.count && problem == NULL; i++) {
+        int32_t other = fl->fe->instances.items[i]->function;
+        const frontend_source *source = source_of(fl->fe, other);
+        if (other != function && source != NULL && source->syntax->class_form &&
+            source->syntax->program == NULL && strcmp(source->syntax->name, site->name) == 0)
+            problem = arena_printf(fl->a, "Conflicting external functions: two are called '%s'",
+                                   site->name);
+    }
+    if (problem != NULL)
+        report(fl->fe, DIAG_BAD_PROGRAM_CLASS, site->syntax->span, "rename one of them", "%s",
+               problem);
+    return problem == NULL;
+}
+
+/* Whether the callee becomes part of the function at hand: what is written to be inlined, and in class form
+ * orchestration called by orchestration. */
+static bool is_spliced(const lowering *fl, const call_site *site)
+{
+    pld_plane from = fl->ir->plane;
+    pld_plane to = site->callee->plane;
+    return site->callee->inlined ||
+           (from == PLD_PLANE_CHIP && to == PLD_PLANE_CHIP && site->callee->syntax->class_form);
 }
 
 static bool check_planes(lowering *fl, const call_site *site)
@@ -47,7 +95,7 @@ static bool check_planes(lowering *fl, const call_site *site)
     pypto_span span = site->syntax->span;
     if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
-        (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE))
+        (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE) || is_spliced(fl, site))
         return true;
     if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE)
         report(
@@ -59,6 +107,10 @@ static bool check_planes(lowering *fl, const call_site *site)
             "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
             "only",
             site->name);
+    else if (site->callee->is_callback)
+        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
+               "compute it on the host before or behind the call of the program",
+               "SubWorker '%s' cannot be called: SubWorkers are not supported yet", site->name);
     else if (to == PLD_PLANE_HOST)
         report(fl->fe, DIAG_BAD_CALL, span, "a host function is called from Python only",
                "host function '%s' cannot be called from a DSL function", site->name);
@@ -351,12 +403,75 @@ static void eval_arguments(lowering *fl, call_site *site)
     eval_device(fl, site);
     bool no_device =
         site->device_keyword == NULL || site->device_keyword->value->kind == SYNTAX_NONE;
-    if (fl->ir->plane == PLD_PLANE_HOST && no_device && passes_window(site)) {
+    if (fl->ir->plane == PLD_PLANE_HOST && no_device && passes_window(site) &&
+        !is_spliced(fl, site)) {
         report(fl->fe, DIAG_BAD_DEVICE, site->syntax->span,
                "write device=r, with r of `for r in pl.range(pld.world_size()):`",
                "the dispatch of '%s' passes a window, so it needs 'device='", site->name);
         site->ok = false;
     }
+}
+
+/* ---- functions without code of their own ---- */
+
+/* Gives a parameter its argument, as an assignment would. */
+static bool bind_spliced(lowering *fl, const syntax_param *param, dsl_value v)
+{
+    if (param->annotation != NULL && v.kind == VALUE_SCALAR) {
+        dsl_annotation declared = read_annotation(fl, param->annotation);
+        if (declared.form == ANNOTATION_TYPE && declared.type.kind == IR_SCALAR)
+            v = scalar_convert(
+                fl, v, declared.type.dtype,
+                arena_printf(fl->a, "argument '%s' of '%s'", param->name, fl->syntax->name));
+    }
+    assign_name(fl, scope_find(fl, param->name), v, param->span);
+    return v.kind != VALUE_POISON;
+}
+
+/* Lowers the callee's body here, with names of its own; its value is what it returns. */
+static dsl_value splice_call(lowering *fl, const call_site *site, int32_t function)
+{
+    lowering caller = *fl;
+    splice inner = {.outer = fl->spliced, .function = function, .depth = fl->depth};
+    const syntax_function *callee = site->callee->syntax;
+    int64_t errors_before = fl->fe->error_count;
+    fl->function = function;
+    fl->syntax = callee;
+    fl->names = (name_scope){0};
+    fl->trail = (name_changes){0};
+    fl->loop = NULL;
+    fl->carries = NULL;
+    fl->in_branch = false;
+    fl->spliced = &inner;
+    memset(&fl->loop_memories, 0, sizeof fl->loop_memories);
+    for (int32_t i = 0; i < site->count; i++)
+        scope_declare(fl, callee->params.items[i].name, true);
+    scope_collect(fl, &callee->body);
+    bool ok = true;
+    for (int32_t i = 0; i < site->count; i++)
+        ok = bind_spliced(fl, &callee->params.items[i], site->values[i]) && ok;
+    if (ok)
+        lower_block(fl, &callee->body);
+    fl->function = caller.function;
+    fl->syntax = caller.syntax;
+    fl->names = caller.names;
+    fl->trail = caller.trail;
+    fl->loop = caller.loop;
+    fl->carries = caller.carries;
+    fl->in_branch = caller.in_branch;
+    fl->spliced = caller.spliced;
+    fl->loop_memories.items = caller.loop_memories.items;
+    fl->loop_memories.count = caller.loop_memories.count;
+    fl->loop_memories.capacity = caller.loop_memories.capacity;
+    fl->terminated = caller.terminated;
+    if (!ok || fl->fe->error_count != errors_before)
+        return poison();
+    if (!inner.returned && callee->class_form && site->callee->inlined)
+        return report(fl->fe, DIAG_BAD_RETURN, site->syntax->span, "end it with a return",
+                      "inline function '%s' has no return value", site->name);
+    inner.value.span = site->syntax->span;
+    return inner.returned ? inner.value
+                          : (dsl_value){.kind = VALUE_NONE, .span = site->syntax->span};
 }
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
@@ -368,10 +483,12 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     site.count = (int32_t)site.callee->syntax->params.count;
     site.given = arena_array(fl->a, const syntax_expr *, site.count);
     site.values = arena_array(fl->a, dsl_value, site.count);
-    if (!check_recursion(fl, &site, function) || !check_planes(fl, &site) ||
-        !bind_arguments(fl, &site))
+    if (!check_recursion(fl, &site, function) || !check_external(fl, &site, function) ||
+        !check_planes(fl, &site) || !bind_arguments(fl, &site))
         return poison();
     eval_arguments(fl, &site);
+    if (is_spliced(fl, &site))
+        return site.ok ? splice_call(fl, &site, function) : poison();
     const instance *callee = specialise_callee(fl, &site, function);
     if (callee == NULL || !callee->signature_ok)
         return poison();

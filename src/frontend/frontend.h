@@ -47,6 +47,8 @@ typedef struct name_value {
 typedef struct frontend_source {
     const syntax_function *syntax;
     pld_plane plane;
+    bool inlined;               /* has no code of its own: spliced into its callers */
+    bool is_callback;           /* ordinary Python, on the host */
     const char *qualified_name; /* for messages */
 } frontend_source;
 

@@ -11,6 +11,7 @@
  *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
  *   operations.c   operations of the table: argument binding and IR
+ *   subscripts.c   x[...] in wrappers and kernels
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
  *   flow.c         paths, what names are bound to where they meet; if
@@ -191,6 +192,15 @@ typedef struct dim_symbol {
     bool bound;
 } dim_symbol;
 
+/* A function that is being spliced into the one at hand. */
+typedef struct splice {
+    struct splice *outer;
+    int32_t function;
+    int32_t depth; /* of its body */
+    bool returned;
+    dsl_value value; /* what it returned */
+} splice;
+
 struct lowering {
     frontend *fe;
     arena *a;
@@ -209,6 +219,7 @@ struct lowering {
     name_changes trail;
     VEC(loop_memory *) loop_memories;
     VEC(ir_var *) cells; /* handles that statements set at run time */
+    splice *spliced;     /* the innermost; NULL in the function's own body */
     bool terminated;     /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
@@ -416,6 +427,13 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* The statement that defines a variable, NULL when there is none. */
 const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
+
+/* ---- subscripts.c ---- */
+
+/* x[...] in a wrapper or kernel: a view, or an element. */
+dsl_value lower_part(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
+/* target[...] = v */
+void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v, pypto_span span);
 
 /* ---- calls.c ---- */
 

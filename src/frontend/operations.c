@@ -253,8 +253,9 @@ static ir_operand default_operand(arena *a, const op_param *param)
     const char *dot = strchr(param->default_text, '.');
     if (param->kind == OPERAND_WORD || (param->kind == OPERAND_ENUM && dot != NULL)) {
         const char *word = dot != NULL ? dot + 1 : param->default_text + 1; /* 'word' */
-        const enum_member *member = enum_find(
-            param->enum_name, dot != NULL ? word : arena_strndup(a, word, (int64_t)strcspn(word, "'")));
+        const enum_member *member =
+            enum_find(param->enum_name,
+                      dot != NULL ? word : arena_strndup(a, word, (int64_t)strcspn(word, "'")));
         operand.kind = IR_OPERAND_ENUM;
         operand.number = member == NULL ? -1 : member->value;
     } else if (strcmp(param->default_text, "True") == 0 ||
@@ -529,6 +530,8 @@ static void note_world_dim(lowering *fl, const ir_var *source, const ir_operand 
 
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
 {
+    if (fl->ir->plane != PLD_PLANE_HOST)
+        return lower_part(fl, base, e, target);
     const op_def *op = op_get(OP_SUBSCRIPT);
     ir_kind kind = base.var->type.kind;
     for (int64_t i = 0; i < e->items.count; i++) {

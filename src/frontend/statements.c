@@ -140,12 +140,21 @@ static void unpack(lowering *fl, const syntax_stmt *s)
         assign_name(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
 }
 
+/* x[...] of a variable; hosts do not touch elements. */
+static bool is_element_target(const lowering *fl, const syntax_expr *target)
+{
+    return target->kind == SYNTAX_SUBSCRIPT && target->a->kind == SYNTAX_NAME &&
+           fl->ir->plane != PLD_PLANE_HOST;
+}
+
 static void lower_assign(lowering *fl, const syntax_stmt *s)
 {
     if (lower_yield(fl, s))
         return;
     if (s->target->kind == SYNTAX_TUPLE || s->target->kind == SYNTAX_LIST) {
         unpack(fl, s);
+    } else if (is_element_target(fl, s->target)) {
+        lower_subscript_write(fl, s->target, eval(fl, s->value), s->span);
     } else if (s->target->kind != SYNTAX_NAME) {
         bad_target(fl, s->target);
         eval(fl, s->value);
@@ -157,6 +166,15 @@ static void lower_assign(lowering *fl, const syntax_stmt *s)
 
 static void lower_augmented(lowering *fl, const syntax_stmt *s)
 {
+    if (is_element_target(fl, s->target)) {
+        dsl_value old = eval(fl, s->target);
+        dsl_value by = eval(fl, s->value);
+        bool good = old.kind != VALUE_POISON && by.kind != VALUE_POISON;
+        if (good)
+            lower_subscript_write(fl, s->target, value_binary(fl, s->text, old, by, s->span, -1),
+                                  s->span);
+        return;
+    }
     if (s->target->kind != SYNTAX_NAME) {
         bad_target(fl, s->target);
         return;
@@ -275,8 +293,28 @@ static ir_var *returned_param(lowering *fl, const dsl_value *v)
     return NULL;
 }
 
+/* The return of a spliced function gives the call its value. */
+static void return_spliced(lowering *fl, const syntax_stmt *s)
+{
+    splice *into = fl->spliced;
+    into->value = (dsl_value){.kind = VALUE_NONE, .span = s->span};
+    if (s->value != NULL)
+        into->value = eval(fl, s->value);
+    if (fl->depth > into->depth)
+        into->value = report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+                             "give a name the result on each path, and return it at the end",
+                             "a return inside if or for is not supported in '%s', which is inlined",
+                             fl->syntax->name);
+    into->returned = true;
+    fl->terminated = true;
+}
+
 static void lower_return(lowering *fl, const syntax_stmt *s)
 {
+    if (fl->spliced != NULL) {
+        return_spliced(fl, s);
+        return;
+    }
     VEC(ir_var *) results = {0};
     dsl_value v = {.kind = VALUE_NONE};
     if (s->value != NULL)

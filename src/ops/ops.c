@@ -93,6 +93,7 @@ static const struct kind_word {
 } kind_words[] = {
     {"tile", OPERAND_TILE},
     {"memory", OPERAND_MEMORY},
+    {"block", OPERAND_BLOCK},
     {"window", OPERAND_WINDOW},
     {"tensor", OPERAND_TENSOR},
     {"buffer", OPERAND_BUFFER},

@@ -8,7 +8,7 @@
  *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
- *                tile | memory (tensor or window) | window | tensor | buffer | comm | tile|scalar
+ *                tile | memory (tensor or window) | block (either) | window | tensor | buffer | comm | tile|scalar
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
  *                one integer) | word:RoundMode (a string) | valid (integer
@@ -56,6 +56,7 @@ typedef enum op_id {
 typedef enum op_operand {
     OPERAND_TILE,
     OPERAND_MEMORY, /* tensor or window */
+    OPERAND_BLOCK,  /* tile, tensor or window */
     OPERAND_WINDOW,
     OPERAND_TENSOR,
     OPERAND_BUFFER,

@@ -92,6 +92,9 @@ static bool check_handle(op_call *call, int32_t index)
     case OPERAND_MEMORY:
         return kind == IR_TENSOR || kind == IR_WINDOW ||
                wrong_kind(call, index, "Tensor or DistributedTensor");
+    case OPERAND_BLOCK:
+        return kind == IR_TILE || kind == IR_TENSOR || kind == IR_WINDOW ||
+               wrong_kind(call, index, "Tile, Tensor or DistributedTensor");
     case OPERAND_WINDOW: return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
     case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");
     case OPERAND_BUFFER: return kind == IR_BUFFER || wrong_kind(call, index, "Ptr handle");

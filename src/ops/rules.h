@@ -30,6 +30,10 @@ bool rule_read(op_call *call, ir_type *result);
 bool rule_write(op_call *call, ir_type *result);
 bool rule_subscript(op_call *call, ir_type *result);
 bool rule_slice(op_call *call, ir_type *result);
+bool rule_view(op_call *call, ir_type *result);
+bool rule_tile_slice(op_call *call, ir_type *result);
+bool rule_assemble(op_call *call, ir_type *result);
+bool rule_reshape_memory(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 
@@ -43,6 +47,9 @@ bool rule_col_expand_float(op_call *call, ir_type *result);
 bool rule_matmul(op_call *call, ir_type *result);
 bool rule_matmul_acc(op_call *call, ir_type *result);
 bool rule_reshape(op_call *call, ir_type *result);
+
+/* rules_view.c */
+bool rule_part(op_call *call, ir_type *result);
 
 /* rules_window.c */
 bool rule_alloc_window(op_call *call, ir_type *result);

@@ -258,6 +258,94 @@ bool rule_slice(op_call *call, ir_type *result)
     return true;
 }
 
+/* pl.slice in kernels and wrappers: a view; extents may be known at run time only. */
+bool rule_view(op_call *call, ir_type *result)
+{
+    const ir_type *source = &memory_operand(call)->var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
+    const ir_operand *dropped = given(call, "drop_dims");
+    int64_t sizes[PYPTO_MAX_DIMS];
+    if (!check_rank(call, OPERAND_SHAPE, source) || !check_rank(call, OPERAND_OFFSETS, source))
+        return false;
+    rule_extents(shape, sizes);
+    if (!check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes))
+        return false;
+    uint32_t mask = 0;
+    for (int32_t i = 0; dropped != NULL && i < dropped->count; i++) {
+        int64_t dim = -1;
+        if (!ir_is_const_int(dropped->exprs[i], &dim) || dim < 0 || dim >= source->ndim ||
+            sizes[dim] != 1)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, dropped, NULL,
+                             "drop_dims names axes of the constant extent 1, which %lld is not",
+                             (long long)dim);
+        mask |= 1u << dim;
+    }
+    *result = (ir_type){.kind = source->kind, .dtype = source->dtype};
+    for (int32_t i = 0; i < source->ndim; i++)
+        if ((mask >> i & 1) == 0)
+            result->shape[result->ndim++] = shape->exprs[i];
+    return result->ndim > 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, dropped,
+                                         "pl.read reads an element", "no axis is left");
+}
+
+bool rule_tile_slice(op_call *call, ir_type *result)
+{
+    const ir_type *source = &rule_operand(call, OPERAND_TILE)->var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
+    int64_t sizes[PYPTO_MAX_DIMS];
+    if (!check_rank(call, OPERAND_EXTENTS, source) || !check_rank(call, OPERAND_OFFSETS, source))
+        return false;
+    rule_extents(shape, sizes);
+    *result = *source;
+    for (int32_t i = 0; i < source->ndim; i++)
+        result->shape[i] = shape->exprs[i];
+    return check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes) &&
+           check_valid(call, given(call, "valid_shape"), source->ndim, sizes, &result->ragged);
+}
+
+/* A block goes into a tensor, window or tile of its dtype; missing leading axes count as 1. */
+bool rule_assemble(op_call *call, ir_type *result)
+{
+    const ir_type *target = &call->operands[0].var->type;
+    const ir_operand *block = &call->operands[1];
+    const ir_type *source = &block->var->type;
+    *result = *target;
+    if (source->dtype != target->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, block, "convert it: pl.cast(x, dtype)",
+                         "a %s of dtype %s does not go into one of dtype %s",
+                         ir_kind_name(source->kind), pypto_dtype_name(source->dtype),
+                         pypto_dtype_name(target->dtype));
+    int32_t leading = target->ndim - source->ndim;
+    if (leading < 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, block, NULL,
+                         "a %s of rank %d does not go into one of rank %d",
+                         ir_kind_name(source->kind), source->ndim, target->ndim);
+    int64_t extents[PYPTO_MAX_DIMS];
+    for (int32_t i = 0; i < target->ndim; i++) {
+        extents[i] = i < leading ? 1 : 0;
+        if (i >= leading && !(source->ragged && target->kind != IR_TILE))
+            (void)ir_is_const_int(source->shape[i - leading], &extents[i]);
+    }
+    return check_rank(call, OPERAND_OFFSETS, target) &&
+           check_box(call, "writes", target, rule_operand(call, OPERAND_OFFSETS), extents);
+}
+
+bool rule_reshape_memory(op_call *call, ir_type *result)
+{
+    const ir_type *source = &memory_operand(call)->var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
+    *result = (ir_type){.kind = source->kind, .dtype = source->dtype, .ndim = shape->count};
+    for (int32_t i = 0; i < shape->count; i++)
+        result->shape[i] = shape->exprs[i];
+    int64_t have = ir_static_elems(source);
+    int64_t want = ir_static_elems(result);
+    if (shape->count == 0 || (have >= 0 && want >= 0 && have != want))
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
+                         "the %s has %lld elements, the shape asks for %lld",
+                         ir_kind_name(source->kind), (long long)have, (long long)want);
+    return true;
+}
+
 /* ---- signals ---- */
 
 /* Signals count in INT32 cells; the operation addresses exactly one. */

@@ -166,6 +166,104 @@ void(pld_store_part)(pld_core *core, const void *tile, const pld_tensor *target,
     store_box(tile, target->data + at, target, extents, valid);
 }
 
+/* ---- views and boxes of tiles ---- */
+
+pld_tensor(pld_reshape)(pld_core *core, const pld_tensor *tensor, int32_t ndim,
+                        const int64_t *shape)
+{
+    char name[NAME_TEXT], from[LIST_TEXT], to[LIST_TEXT];
+    int64_t elems = 1;
+    bool packed = true;
+    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
+        packed = packed && (tensor->stride[d] == elems || tensor->shape[d] == 1);
+        elems *= tensor->shape[d];
+    }
+    pld_tensor view = *tensor;
+    view.ndim = ndim;
+    int64_t wanted = 1;
+    bool fits = true;
+    for (int32_t d = ndim - 1; fits && d >= 0; --d) {
+        view.shape[d] = shape[d];
+        view.stride[d] = wanted;
+        fits = shape[d] >= 0 && !__builtin_mul_overflow(wanted, shape[d], &wanted);
+    }
+    if (!packed || !fits || wanted != elems)
+        task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS, "%s of shape %s cannot be reshaped to %s: %s",
+                  task_describe(core, tensor, name, sizeof name),
+                  describe_list(from, sizeof from, tensor->shape, tensor->ndim),
+                  describe_list(to, sizeof to, shape, ndim),
+                  packed ? "the number of elements differs" : "it is a view with gaps");
+    return view;
+}
+
+void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                   const int64_t *offsets)
+{
+    task_check(core);
+    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS];
+    const int32_t leading = target->ndim - source->ndim;
+    for (int32_t d = 0; d < target->ndim; ++d) {
+        extents[d] = d < leading ? 1 : source->shape[d - leading];
+        stride[d] = d < leading ? 0 : source->stride[d - leading];
+    }
+    const int64_t at = check_box(core, "an assemble", target, offsets, extents);
+    copy_box(target->data + at, target->stride, source->data, stride, extents, target->ndim,
+             pypto_dtype_bytes((pypto_dtype)target->dtype));
+}
+
+/* Elements from the tile's first to the box's first. */
+static int64_t check_tile_box(pld_core *core, const char *what, int32_t ndim, const int64_t *shape,
+                              const int64_t *stride, const int64_t *extents, const int64_t *offsets)
+{
+    int64_t at = 0;
+    for (int32_t d = 0; d < ndim; ++d) {
+        if (offsets[d] < 0 || offsets[d] > shape[d] - extents[d])
+            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                      "%s leaves the tile: dimension %d ends at %lld, needs %lld + %lld", what, d,
+                      (long long)shape[d], (long long)offsets[d], (long long)extents[d]);
+        at += offsets[d] * stride[d];
+    }
+    return at;
+}
+
+void(pld_tile_slice)(pld_core *core, void *tile, const void *source, int64_t width, int32_t ndim,
+                     const int64_t *shape, const int64_t *extents, const int64_t *offsets)
+{
+    int64_t from[PYPTO_MAX_DIMS], to[PYPTO_MAX_DIMS];
+    (void)pack(shape, ndim, from);
+    (void)pack(extents, ndim, to);
+    const int64_t at = check_tile_box(core, "a slice", ndim, shape, from, extents, offsets);
+    copy_box(tile, to, (const char *)source + at * width, from, extents, ndim, width);
+}
+
+void(pld_tile_slice_part)(pld_core *core, void *tile, const void *source, int64_t width,
+                          int32_t ndim, const int64_t *shape, const int64_t *extents,
+                          const int64_t *offsets, const int64_t *valid, const int64_t *wanted,
+                          int64_t *found)
+{
+    (pld_tile_slice)(core, tile, source, width, ndim, shape, extents, offsets);
+    for (int32_t d = 0; d < ndim; ++d) {
+        int64_t there = valid[d] > offsets[d] ? valid[d] - offsets[d] : 0;
+        if (wanted != NULL && (wanted[d] < 0 || wanted[d] > extents[d]))
+            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                      "a slice: valid_shape %d is %lld, but the slice has %lld elements there", d,
+                      (long long)wanted[d], (long long)extents[d]);
+        if (there > extents[d])
+            there = extents[d];
+        found[d] = wanted != NULL && wanted[d] < there ? wanted[d] : there;
+    }
+}
+
+void(pld_tile_assemble)(pld_core *core, void *target, const void *tile, int64_t width, int32_t ndim,
+                        const int64_t *shape, const int64_t *extents, const int64_t *offsets)
+{
+    int64_t from[PYPTO_MAX_DIMS], to[PYPTO_MAX_DIMS];
+    (void)pack(extents, ndim, from);
+    (void)pack(shape, ndim, to);
+    const int64_t at = check_tile_box(core, "an assemble", ndim, shape, to, extents, offsets);
+    copy_box((char *)target + at * width, to, tile, from, extents, ndim, width);
+}
+
 /* ---- elements ---- */
 
 static char *element_at(pld_core *core, const char *what, const pld_tensor *tensor,
@@ -278,6 +376,33 @@ void(pld_remote_load_part)(pld_core *core, void *tile, const pld_tensor *source,
     task_check(core);
     const char *slice = peer_data(core, source, peer);
     load_part(core, "a remote load", tile, source, slice, offsets, extents, valid, false, loaded);
+}
+
+pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
+                     const int64_t *extents)
+{
+    char name[NAME_TEXT];
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    view.ndim = 0;
+    for (int32_t d = 0; d < tensor->ndim; ++d) {
+        const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
+        if (offsets[d] < 0 || taken < 0 || taken > tensor->shape[d] ||
+            offsets[d] > tensor->shape[d] - taken)
+            task_fail(
+                core, DIAG_INDEX_OUT_OF_BOUNDS,
+                "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent "
+                "%lld",
+                (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
+                task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
+        elems += offsets[d] * tensor->stride[d];
+        if (extents[d] == PLD_DROP)
+            continue;
+        view.shape[view.ndim] = extents[d];
+        view.stride[view.ndim++] = tensor->stride[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    return view;
 }
 
 pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)

@@ -238,7 +238,7 @@ def test_decorators_want_functions():
             pl.jit(value)
 
 
-@pytest.mark.parametrize("name", ["inline", "opaque", "extern"])
+@pytest.mark.parametrize("name", ["extern"])
 def test_decorators_to_come(name):
     with pytest.raises(UnsupportedFeatureError, match=f"@pl.jit.{name} is not supported yet"):
         getattr(pl.jit, name)

@@ -650,3 +650,142 @@ REFUSED_TILES = [
 @pytest.mark.parametrize("dtype, expression, words", REFUSED_TILES, ids=lambda value: value)
 def test_refused_tiles(dtype, expression, words):
     test_refused(dtype, expression, words)
+
+
+# ---- slices ----
+
+
+def test_slices_of_tensors_are_views():
+    """What is read later is what was written meanwhile."""
+    a = ramp((6, 10))
+    out = moved(
+        [
+            "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)",  # 1
+            "v = pl.slice(z, [2, 4], [n, 3])",
+            "w = pl.slice(z, [1, 5], [n + 3, 0], drop_dims=[0])",
+            "pl.store(pl.load(x, [0, 0], [2, 4]), [0, 0], v)",
+            "pl.store(pl.load(v, [1, 1], [1, 2]), [5, 0], z)",
+            "pl.store(pl.reshape(pl.load(x, [0, 0], [1, 5]), [5]), [0], w)",
+            "pl.write(v, [0, 0], 99)",
+        ],
+        a,
+    )
+    expected = np.zeros_like(a)
+    expected[1:3, 3:7] = a[:2, :4]
+    expected[5, :2] = a[1, 1:3]
+    expected[4, :5] = a[0, :5]
+    expected[1, 3] = 99
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_empty_views():
+    """An extent may turn out to be 0."""
+    out = moved(
+        [
+            "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX) - 1",
+            "v = pl.slice(x, [n, 4], [0, 0])",
+            "w = pl.slice(z, [n, 4], [2, 0])",
+            "pl.assemble(w, v, [0, 0])",
+            "t = pl.load(v, [0, 0], [2, 4], valid_shape=[n, 4])",
+            "pl.store(t, [0, 0], z)",
+            "for i in pl.range(2):",
+            "    u = pl.load(v, [i, 0], [1, 4], clamp=True)",
+            "    pl.store(u, [i, 0], z)",
+        ],
+        ramp(),
+    )
+    assert not out.any()
+
+
+def test_slice_and_assemble_tiles():
+    a = ramp((6, 10))
+    out = moved(
+        [
+            "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)",
+            "s = pl.slice(a, [2, 3], [n + 1, 4])",
+            "t = pl.create_tile([6, 10], pl.FP32)",
+            "t = pl.assemble(t, s, [n, n])",
+            "t = pl.assemble(t, pl.reshape(s, [6]), [5, 0])",
+            "pl.store(t, [0, 0, 0], z)",
+            "r = pl.load(x, [0, 0], [6, 10], valid_shape=[3, 5])",
+            "pl.store(pl.slice(r, [4, 4], [n, 3]), [1, 0, 0], z)",
+            "pl.store(pl.slice(a, [4, 4], [0, 0], valid_shape=[n, 2]), [2, 0, 0], z)",
+        ],
+        a, out_shape=(3, 6, 10),
+    )
+    expected = np.zeros((3, 6, 10), np.float32)
+    expected[0, 1:3, 1:4] = a[2:4, 4:7]
+    expected[0, 5, :6] = a[2:4, 4:7].ravel()
+    expected[1, :2, :2] = a[1:3, 3:5]
+    expected[2, :1, :2] = a[:1, :2]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_assemble_into_tensors():
+    a = ramp((4, 6))
+    out = moved(
+        [
+            "t = pl.load(x, [0, 0], [4, 6], valid_shape=[2, 3])",
+            "z = pl.assemble(z, t, [0, 1, 1])",
+            "z = pl.assemble(z, x, [1, 0, 0])",
+            "z = pl.assemble(z, pl.slice(x, [2, 2], [1, 1]), [2, 2, 4])",
+            "f = pl.reshape(x, [24])",
+            "pl.store(pl.load(f, [8], [4]), [2, 0, 0], z)",
+        ],
+        a, out_shape=(3, 4, 6),
+    )
+    expected = np.zeros((3, 4, 6), np.float32)
+    expected[0, 1:3, 1:4] = a[:2, :3]
+    expected[1] = a
+    expected[2, 2:4, 4:6] = a[1:3, 1:3]
+    expected[2, 0, :4] = a.ravel()[8:12]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_slices_out_of_range():
+    ask = "n = pl.cast(pl.read(y, [0, 0]), pl.INDEX)"
+    store = "pl.store(pl.load(v, [0, 0], [1, 1]), [0, 0], z)"
+    keep = "pl.store(v, [0, 0], z)"
+    for statement, then, words in [
+        ("v = pl.slice(x, [2, 2], [5, 0])", store, "reaches past the end of dimension 0"),
+        ("v = pl.slice(a, [2, 2], [0, 9])", keep, "reaches past the end of dimension 1"),
+        ("v = pl.slice(x, [2, 2], [n + 4, 0])", store, "reaches from 5 to 6 in dimension 0"),
+        ("v = pl.slice(a, [2, 2], [n + 4, 0])", keep, "a slice leaves the tile: dimension 0"),
+        ("v = pl.assemble(a, pl.slice(a, [2, 2], [0, 0]), [5, 0])", keep, "past the end"),
+        ("v = pl.assemble(a, pl.slice(a, [2, 2], [0, 0]), [0, n + 8])", keep, "leaves the tile"),
+        ("v = pl.reshape(pl.slice(x, [2, 2], [0, 0]), [1, 4])", store, "it is a view with gaps"),
+        ("v = pl.reshape(x, [7, 7])", store, "has 60 elements, the shape asks for 49"),
+        ("v = pl.slice(x, [2, 2], [0, 0], drop_dims=[0])", store, "drop_dims names axes"),
+    ]:
+        with pytest.raises(pypto.Error, match=words):
+            moved([ask, statement, then], ramp())
+
+
+# ---- limits ----
+
+
+def large_program(elems):
+    return program(
+        ["c = pl.add(a, b)", "c = pl.mul(c, b)", "pl.store(c, [0], z)"], (elems,), "FP32", (elems,),
+        "FP32",
+    )
+
+
+@pytest.mark.parametrize("platform", ["a2a3", "a2a3sim", "a5", "a5sim"])
+def test_devices_have_a_limit(platform):
+    host = large_program(40000)
+    with pytest.raises(pypto.Error) as caught:
+        host.compile(config=config(1, platform))
+    text = str(caught.value)
+    assert "need 320000 bytes at the same time" in text
+    assert "offset" in text and "Tile[[40000], fp32]" in text and "<- beyond the limit" in text
+    assert 'platform "cpu"' in text
+    large_program(20000).compile(config=config(1, platform))
+
+
+def test_the_cpu_has_none():
+    elems = 5_000_000
+    a = np.arange(elems, dtype=np.float32)
+    out = np.zeros((1, elems), np.float32)
+    large_program(elems)(a[None], a[None], out, config=config(1))
+    np.testing.assert_array_equal(out[0], (a + a) * a)

@@ -328,6 +328,48 @@ def test_a_class_that_is_wrong(old, new, error, words):
     assert caught.value.span is not None and caught.value.code
 
 
+EXTERNAL = """\
+@pl.function(type=pl.FunctionType.InCore)
+def {name}(x: pl.Tensor[[N], pl.FP32], y: pl.Out[pl.Tensor[[N], pl.FP32]]):
+    return pl.store(pl.load(x, [0], [N]), [0], y)
+
+"""
+
+
+def test_external_functions_have_names_of_their_own():
+    head, program = TEXT.split("@pl.program")
+    program = "@pl.program" + program
+    text = head + EXTERNAL.format(name="c") + "outer = c\n" + program
+    with pytest.raises(ParserSyntaxError, match="'c' conflicts with program function of 'P'"):
+        from_text(text.replace("self.k(x, y)", "outer(x, y)"))
+    text = head + EXTERNAL.format(name="e") + "first = e\n" + EXTERNAL.format(name="e") + program
+    with pytest.raises(ParserSyntaxError, match="Conflicting external functions: two are called 'e'"):
+        from_text(text.replace("self.k(x, y)", "first(x, y)\n        return e(x, y)", 1).replace("return first", "first"))
+
+
+def test_sub_workers_may_be_written_but_not_called_yet():
+    text = TEXT + """
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def join(x: pl.Tensor[[1, N], pl.FP32], y: pl.Out[pl.Tensor[[1, N], pl.FP32]]):
+        y[:] = x * 2
+"""
+    assert from_text(text)["P"].functions["join"].is_sub_worker
+    with pytest.raises(UnsupportedFeatureError, match="SubWorkers are not supported yet"):
+        from_text(text.replace("        return y\n", "        self.join(x, y)\n        return y\n", 1))
+
+
+def test_sources_without_a_file(tmp_path):
+    import subprocess
+    import sys
+
+    script = "import pypto.language as pl, numpy as np\nfrom pypto import ir\n" + TEXT.replace(
+        "from __future__ import annotations\n", ""
+    )
+    script += "print(ir.compile(P)(np.ones((1, 4), np.float32)).tolist())\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "[[4.0, 4.0, 4.0, 4.0]]\n", done.stderr
+
+
 def test_all_errors_of_a_class_come_together():
     text = TEXT.replace("pl.mul(", "pl.mull(").replace("self.k(x, y)", "self.kk(x, y)")
     with pytest.raises(pypto.Error) as caught:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import pypto.language as pl
+import pypto.language.distributed as pld
 from programs import allreduce, allreduce_expected, config
 
 SIZES = [1, 3, 256, 1000, 20001]
@@ -87,3 +88,40 @@ def test_inputs_are_not_changed(transport):
     before = inputs.copy()
     orchestrator_for(256, "FP32")(inputs, np.zeros_like(inputs), config=config(2))
     np.testing.assert_array_equal(inputs, before)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_three_planes_without_windows(ranks, transport):
+    """z[r] = a[r] + r: the rank travels as a scalar through all planes."""
+    width = 32
+
+    @pl.jit.incore
+    def bump(
+        a: pl.Tensor[[1, width], pl.FP32],
+        z: pl.Out[pl.Tensor[[1, width], pl.FP32]],
+        who: pl.Scalar[pl.INT32],
+    ):
+        z = pl.store(
+            pl.add(pl.load(a, [0, 0], [1, width]), pl.cast(who, target_type=pl.FP32)), [0, 0], z
+        )
+        return z
+
+    @pl.jit
+    def per_card(
+        a: pl.Tensor[[1, width], pl.FP32],
+        z: pl.Out[pl.Tensor[[1, width], pl.FP32]],
+        who: pl.Scalar[pl.INT32],
+    ):
+        return bump(a, z, who)
+
+    @pl.jit.host
+    def everywhere(
+        a: pl.Tensor[[ranks, 1, width], pl.FP32], z: pl.Out[pl.Tensor[[ranks, 1, width], pl.FP32]]
+    ):
+        for r in pl.range(pld.world_size()):
+            per_card(a[r], z[r], r, device=r)
+
+    a = torch.randn(ranks, 1, width)
+    z = torch.zeros_like(a)
+    everywhere(a, z, config=config(ranks))
+    assert torch.equal(z, a + torch.arange(ranks).reshape(-1, 1, 1))

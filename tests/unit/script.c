@@ -106,7 +106,7 @@ static void define_function(script *s, const script_def *def)
         define(s, name, (name_value){.kind = NAME_OTHER, .text = "function"});
         return;
     }
-    frontend_source source = {def->syntax, plane, name};
+    frontend_source source = {.syntax = def->syntax, .plane = plane, .qualified_name = name};
     define(s, name,
            (name_value){.kind = NAME_FUNCTION,
                         .function = (int32_t)s->functions.count,

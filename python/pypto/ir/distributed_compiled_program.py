@@ -101,7 +101,7 @@ class DistributedCompiledProgram:
     @property
     def has_return(self) -> bool:
         """Whether a call in return style gives anything."""
-        return self._source is not None and _source.returns_value(self._source._function)
+        return self._source is not None and _source.returns_value(self._source)
 
     @property
     def output_indices(self) -> list[int]:

@@ -6,7 +6,16 @@ the operations that DSL functions are written in; `help(pl.load)` tells what one
 
 from .._dtypes import DTYPES as _DTYPES, DataType
 from .._jit import JITFunction, jit
-from .._program import function, loads, loads_program, parse, parse_program, program
+from .._program import (
+    InlineFunction,
+    function,
+    inline,
+    loads,
+    loads_program,
+    parse,
+    parse_program,
+    program,
+)
 from . import _operations, parser
 from ._annotations import (
     Array,
@@ -34,6 +43,7 @@ __all__ = [
     "DataType",
     "DynVar",
     "InOut",
+    "InlineFunction",
     "IntLike",
     "JITFunction",
     "MemRef",
@@ -48,6 +58,7 @@ __all__ = [
     "Tuple",
     "dynamic",
     "function",
+    "inline",
     "jit",
     "loads",
     "loads_program",

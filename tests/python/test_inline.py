@@ -1,0 +1,185 @@
+"""Functions without code of their own: what is spliced, with which names and values."""
+
+import numpy as np
+import pytest
+import torch
+
+import pypto.language as pl
+from programs import config, from_text
+from pypto import ir
+from pypto.ir import DistributedConfig
+from pypto.language.parser import ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
+
+TEXT = """\
+T = pl.Tensor[[1, 8], pl.FP32]
+H = pl.Tensor[[NR, 1, 8], pl.FP32]
+SCALE = 3.0
+
+{decorator}
+def helper(t, n: pl.Scalar[pl.INT32]):
+{body}
+
+@pl.jit.incore
+def kernel(x: pl.Tensor[[1, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+    t = pl.load(x, [0, 0], [1, 8])
+    u = {call}
+    pl.store(pl.add(t, u), [0, 0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[1, 8], pl.FP32], y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+    kernel(x, y)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 1, 8], pl.FP32], y: pl.Out[pl.Tensor[[NR, 1, 8], pl.FP32]]):
+    for r in pl.range(pld.world_size()):
+        wrapper(x[r], y[r], device=r)
+"""
+
+LOOP = """\
+    for i in pl.range(n):
+        t = pl.mul(t, SCALE)
+    u = pl.add(t, 1.0)
+    return u
+"""
+
+
+def program(decorator="@pl.jit.inline", body=LOOP, call="helper(t, 2)"):
+    return TEXT.format(decorator=decorator, body=body.rstrip(), call=call)
+
+
+def result(text):
+    x = np.ones((2, 1, 8), np.float32)
+    y = np.zeros_like(x)
+    from_text(text)["host"](x, y, config=config(2))
+    assert (y == y[0, 0, 0]).all()
+    return y[0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    ["@pl.jit.inline", "@pl.jit.inline()", "@pl.jit.opaque", "@pl.inline", "@pl.function"],
+)
+def test_values_are_passed_and_names_are_separate(decorator, transport):
+    # The caller's t is 1 after the call: the helper's t is another name.
+    body = LOOP
+    text = program(decorator, body)
+    if decorator == "@pl.function":
+        text = text.replace("def helper(t, n", "def helper(t: pl.Tile[[1, 8], pl.FP32], n")
+        with pytest.raises(ParserTypeError, match="a Tile is local"):
+            from_text(text)
+        return
+    assert result(text) == 1 + 10
+
+
+def test_in_loops_and_in_one_another():
+    text = program(call="helper(helper(t, 1), 1)")
+    assert result(text) == 1 + 13
+    text = program().replace(
+        "    u = helper(t, 2)\n",
+        "    u = t\n    for k in pl.range(3):\n        if k != 1:\n            u = helper(u, 1)\n",
+    )
+    assert result(text) == 1 + 13
+
+
+def test_a_helper_that_calls_a_helper():
+    text = program(body="    return double(double(t))\n").replace(
+        "@pl.jit.inline\ndef helper",
+        "@pl.jit.inline\ndef double(t):\n    return pl.mul(t, 2.0)\n\n@pl.jit.inline\ndef helper",
+    )
+    assert result(text) == 5
+
+
+def test_several_results_and_scalars():
+    text = program(body="    return pl.mul(t, 2.0), n + 5\n", call="helper(t, 2)").replace(
+        "    u = helper(t, 2)\n",
+        "    u, k = helper(t, 2)\n    for i in pl.range(k):\n        u = pl.add(u, 1.0)\n",
+    )
+    assert result(text) == 10
+
+
+def test_keywords_and_names_of_its_own_module():
+    assert result(program(call="helper(n=2, t=t)")) == 11
+
+
+def test_a_helper_stores_through_a_parameter():
+    text = program(body="    pl.store(t, [0, 0], out)\n").replace("def helper(t, n:", "def helper(out, t, n:")
+    text = text.replace("    u = helper(t, 2)\n    pl.store(pl.add(t, u), [0, 0], y)", "    helper(y, t, 1)")
+    assert result(text) == 1
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        (dict(call="helper(t)"), ParserTypeError, r"expects 2 argument\(s\), got 1"),
+        (dict(call="helper(t, 1, 2)"), ParserTypeError, r"expects 2 argument\(s\), got 3"),
+        (dict(call="helper(t, 1.5)"), ParserTypeError, "argument 'n' of 'helper'"),
+        (dict(body="    return helper(t, n)\n"), UnsupportedFeatureError, "calls itself"),
+        (
+            dict(body="    if n > 1:\n        return t\n    return t\n"),
+            UnsupportedFeatureError,
+            "a return inside if or for is not supported",
+        ),
+        (dict(decorator="@pl.inline", body="    u = t\n"), ParserSyntaxError, "has no return value"),
+    ],
+)
+def test_mistakes(change, error, words):
+    with pytest.raises(error, match=words):
+        result(program(**change))
+
+
+def test_calling_one_from_python():
+    with pytest.raises(TypeError, match="is inlined"):
+        from_text(program())["helper"](1, 2)
+
+
+def test_directions_are_deprecated():
+    with pytest.warns(DeprecationWarning, match="Direction annotations are deprecated"):
+        from_text("@pl.jit.inline\ndef f(x: pl.Out[pl.Tensor]):\n    pass")
+
+
+def test_what_decorators_refuse():
+    with pytest.raises(TypeError, match="does not accept an auto_scope= argument"):
+        pl.jit.opaque(auto_scope=True)
+    with pytest.raises(TypeError, match="does not accept a level= argument"):
+        pl.jit.inline(level=1)
+
+
+def test_methods_of_a_program(transport):
+    @pl.inline
+    def twice(t):
+        return pl.add(t, t)
+
+    @pl.program
+    class P:
+        @pl.function(type=pl.FunctionType.Inline)
+        def plus(self, t, n: pl.Scalar[pl.INT32]):
+            for _ in pl.range(n):
+                t = pl.add(t, 1.0)
+            return t
+
+        @pl.function(type=pl.FunctionType.InCore)
+        def k(self, x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            return pl.store(twice(self.plus(pl.load(x, [0], [4]), 3)), [0], y)
+
+        @pl.function
+        def both(self, x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            return self.k(x, y)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def inner(self, x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            return self.both(x, y)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def c(self, x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            z = self.inner(x, y)
+            return z
+
+        @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+        def h(self, x: pl.Tensor[[2, 4], pl.FP32], y: pl.Out[pl.Tensor[[2, 4], pl.FP32]]):
+            for r in pl.range(2):
+                self.c(x[r], y[r], device=r)
+            return y
+
+    assert isinstance(twice, pl.InlineFunction)
+    run = ir.compile(P, distributed_config=DistributedConfig(device_ids=[0, 1]))
+    assert (run(torch.ones(2, 4)) == 8).all()
