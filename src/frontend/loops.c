@@ -236,6 +236,10 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
 {
     binding *entry = l->entry[i];
     binding *end = m->ends[p][i];
+    bool passes = !l->range.surely_runs || l->breaks.count > 0;
+    if (entry->state == BINDING_LOOP_END && end != entry && end->state != BINDING_POISONED &&
+        passes)
+        keep_loop_variable(fl, l->assigned.items[i], entry);
     if (entry->state != BINDING_BOUND || end == entry)
         return false;
     if (end->state == BINDING_LOOP_END)
@@ -245,7 +249,7 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
     ir_var *var = value_var(&entry->v);
     bool handle = end->v.kind == VALUE_VAR && ir_is_handle(end->v.var->type.kind);
     if (handle && !entry->cell)
-        return entry->read || !l->range.surely_runs || l->breaks.count > 0;
+        return entry->read || passes;
     path_assign(fl, &m->paths.items[p], var, end);
     mark_read(end);
     m->ends[p][i] = entry;
