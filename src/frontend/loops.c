@@ -600,12 +600,14 @@ static bool take_condition(lowering *fl, const syntax_stmt *s, loop *l)
     return true;
 }
 
-static void bind_results(lowering *fl, const syntax_stmt *yield, const dsl_value *values)
+/* A pl.yield_ of another number of names has been reported. */
+static void bind_results(lowering *fl, const syntax_stmt *yield, const dsl_value *values,
+                         int32_t count)
 {
     name_set names = {0};
     yield_targets(fl, yield, &names);
     for (int64_t i = 0; i < names.count; i++)
-        assign_name(fl, names.items[i], values[i], yield->span);
+        assign_name(fl, names.items[i], names.count == count ? values[i] : poison(), yield->span);
 }
 
 static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
@@ -644,7 +646,7 @@ static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *r
         values[i] = scope_read(fl, indices[i], s->span);
     unhide(fl, &shadows);
     if (carries.yield != NULL && !fl->terminated)
-        bind_results(fl, carries.yield, values);
+        bind_results(fl, carries.yield, values, carries.count);
 }
 
 static int64_t target_count(const syntax_stmt *s)
