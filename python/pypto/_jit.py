@@ -144,8 +144,8 @@ class JITFunction:
         return self._compiled[key]
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
-        """The `ir.Program` that `compile` with these arguments would make native code from. Its text
-        is the IR behind all passes. Touches no cache."""
+        """The `ir.Program` that `compile` with these arguments would make native code from. Its
+        text is the IR behind all passes. Touches no cache."""
         import re
 
         from ._program import Program

@@ -54,13 +54,14 @@ def _enumerations() -> Any:
 
 
 class Function:
-    """A function of a program: a method with `@pl.function`, or one outside of a class that programs
-    call by its name.
+    """A function of a program: a method with `@pl.function`, or one outside of a class that
+    programs call by its name.
 
     name, type, level, role   as written; what `type` implies is filled in
     """
 
-    # What the extension relies on: _function, _plane, _scopes, _siblings, _program_name, identity().
+    # What the extension relies on: _function, _plane, _scopes, _inlined, is_sub_worker, _siblings,
+    # _program_name, identity().
     __pypto_kind__ = "function"
 
     def __init__(self, function: PythonFunction, options: dict[str, Any]) -> None:
@@ -118,8 +119,8 @@ class Function:
             if getattr(self, option) not in (None, meant):
                 _refuse(
                     _BAD_CLASS,
-                    f"@pl.function on '{self.name}': {option}={getattr(self, option)!r} contradicts "
-                    f"type={self.type!r}, which implies {option}={meant!r}",
+                    f"@pl.function on '{self.name}': {option}={getattr(self, option)!r} "
+                    f"contradicts type={self.type!r}, which implies {option}={meant!r}",
                     f"leave {option}= out",
                     self,
                 )
@@ -157,8 +158,8 @@ class Function:
         from .errors import TypeError as PyptoTypeError
 
         raise PyptoTypeError(
-            f"{self.name} is a function of a program: it is compiled, not called; compile the program "
-            "with ir.compile(...)"
+            f"{self.name} is a function of a program: it is compiled, not called; compile the "
+            "program with ir.compile(...)"
         )
 
     def __repr__(self) -> str:
@@ -285,7 +286,7 @@ def inline(python: Any = None, /) -> Any:
 
 
 def program(cls: Any = None, /, **options: Any) -> Any:
-    """Makes a class with `@pl.function` methods a program: an `ir.Program`, ready for `ir.compile`."""
+    """Makes a class with `@pl.function` methods a program: an `ir.Program`, for `ir.compile`."""
     frame = sys._getframe(1)
     for option in options:
         if option not in ("strict_ssa", "auto_scope"):
@@ -300,7 +301,11 @@ def program(cls: Any = None, /, **options: Any) -> Any:
 def _make_program(cls: Any, frame: FrameType) -> Program:
     if not isinstance(cls, type):
         _refuse(
-            _BAD_CLASS, f"@pl.program decorates a class, not {type(cls).__name__}", None, None, frame
+            _BAD_CLASS,
+            f"@pl.program decorates a class, not {type(cls).__name__}",
+            None,
+            None,
+            frame,
         )
     members = dict(vars(cls))
     functions = {f.name: f for f in members.values() if isinstance(f, Function)}
@@ -336,8 +341,8 @@ def _check_callback(f: Function) -> None:
     if f._function.__code__.co_varnames[:1] == ("self",):
         _refuse(
             _BAD_METHOD,
-            f"SubWorker '{f.name}' must not declare 'self': its body is ordinary Python, run with its "
-            "own parameters only",
+            f"SubWorker '{f.name}' must not declare 'self': its body is ordinary Python, run with "
+            "its own parameters only",
             "leave self out",
             f,
         )

@@ -164,11 +164,13 @@ static bool all_in_state(binding *const *bs, int64_t count, binding_state state)
     return true;
 }
 
-/* Where a name is a number on one path, the variable of a loop that has ended is one on another. */
+/* Where paths differ, the variable of a loop that has ended is a number like any other. */
 static void keep_loop_ends(lowering *fl, int64_t name, binding **bs, int64_t count)
 {
-    if (!any_in_state(bs, count, BINDING_BOUND))
-        return;
+    for (int64_t i = 0; i < count; i++) {
+        if (bs[i]->state != BINDING_BOUND && bs[i]->state != BINDING_LOOP_END)
+            return;
+    }
     for (int64_t i = 0; i < count; i++) {
         if (bs[i]->state == BINDING_LOOP_END)
             keep_loop_variable(fl, name, bs[i]);

@@ -236,6 +236,10 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
 {
     binding *entry = l->entry[i];
     binding *end = m->ends[p][i];
+    bool passes = !l->range.surely_runs || l->breaks.count > 0;
+    if (entry->state == BINDING_LOOP_END && end != entry && end->state != BINDING_POISONED &&
+        passes)
+        keep_loop_variable(fl, l->assigned.items[i], entry);
     if (entry->state != BINDING_BOUND || end == entry)
         return false;
     if (end->state == BINDING_LOOP_END)
@@ -245,7 +249,7 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
     ir_var *var = value_var(&entry->v);
     bool handle = end->v.kind == VALUE_VAR && ir_is_handle(end->v.var->type.kind);
     if (handle && !entry->cell)
-        return entry->read || !l->range.surely_runs || l->breaks.count > 0;
+        return entry->read || passes;
     path_assign(fl, &m->paths.items[p], var, end);
     mark_read(end);
     m->ends[p][i] = entry;
@@ -599,12 +603,14 @@ static bool take_condition(lowering *fl, const syntax_stmt *s, loop *l)
     return true;
 }
 
-static void bind_results(lowering *fl, const syntax_stmt *yield, const dsl_value *values)
+/* A pl.yield_ of another number of names has been reported. */
+static void bind_results(lowering *fl, const syntax_stmt *yield, const dsl_value *values,
+                         int32_t count)
 {
     name_set names = {0};
     yield_targets(fl, yield, &names);
     for (int64_t i = 0; i < names.count; i++)
-        assign_name(fl, names.items[i], values[i], yield->span);
+        assign_name(fl, names.items[i], names.count == count ? values[i] : poison(), yield->span);
 }
 
 static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
@@ -643,7 +649,7 @@ static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *r
         values[i] = scope_read(fl, indices[i], s->span);
     unhide(fl, &shadows);
     if (carries.yield != NULL && !fl->terminated)
-        bind_results(fl, carries.yield, values);
+        bind_results(fl, carries.yield, values, carries.count);
 }
 
 static int64_t target_count(const syntax_stmt *s)

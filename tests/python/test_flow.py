@@ -256,6 +256,22 @@ BODIES = {
         for i in pl.pipeline(0, n, 1, stage=2):
             m = m * 2 + i
         """,
+    "loop variables of several loops": """
+        m = 0
+        for i in pl.range(n + 1):
+            m = m + i
+        for j in pl.range(n):
+            for i in pl.range(3):
+                m = m + 1
+        m = m * 10 + i
+        if n > 2:
+            for k in pl.range(n):
+                m = m + 1
+        else:
+            for k in pl.range(2):
+                m = m + 2
+        m = m * 10 + k
+        """,
     "chained comparisons and logic": """
         m = 0
         if 0 < n <= 5 and not d == 2 or n == 6:
