@@ -31,10 +31,24 @@ static bool has_word(const char *list, const char *word, size_t length)
     return false;
 }
 
+/* "pl.MemorySpace": a name that leads to members. */
+static bool is_enumeration(const char *path)
+{
+    int32_t count;
+    const enum_member *members = enum_members(&count);
+    const char *dot = strchr(path, '.');
+    for (int32_t i = 0; dot != NULL && i < count; i++) {
+        if (strncmp(members[i].module, path, (size_t)(dot - path)) == 0 &&
+            strcmp(members[i].enumeration, dot + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool op_is_later(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    if (dot == NULL || op_find(path) != NULL)
+    if (dot == NULL || op_find(path) != NULL || is_enumeration(path))
         return false;
     for (int32_t i = 0; i < ROWS; i++) {
         if (has_word(rows[i].namespaces, path, (size_t)(dot - path)) &&
