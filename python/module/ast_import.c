@@ -552,8 +552,8 @@ static void import_params(importer *im, PyObject *list, syntax_function *f)
 }
 
 /* `format` has one %s, for the parameter's name. */
-static void refuse_param(importer *im, syntax_function *f, PyObject *param, const char *format,
-                         const char *hint)
+static syntax_refusal *refuse_param(importer *im, syntax_function *f, PyObject *param,
+                                    const char *format, const char *hint)
 {
     const char *name = string_field(im, param, "arg");
     const char *percent = strchr(format, '%');
@@ -563,6 +563,7 @@ static void refuse_param(importer *im, syntax_function *f, PyObject *param, cons
         .span = span_of(im, param),
     };
     vec_push(im->a, &f->refusals, refusal);
+    return &f->refusals.items[f->refusals.count - 1];
 }
 
 /* Values are passed at each call, in the order of the parameters or by their names. */
@@ -579,10 +580,10 @@ static void refuse_params(importer *im, PyObject *args, syntax_function *f)
                      "the positional-only marker '/' after '%s'", "leave the '/' out");
     for (Py_ssize_t i = length(usual) - defaults; i < length(usual); i++)
         if (i >= 0)
-            refuse_param(
-                im, f, PyList_GetItem(usual, i), "a default value for '%s'",
-                "leave it out and pass the value at each call, or make it a constant of the "
-                "script");
+            refuse_param(im, f, PyList_GetItem(usual, i), "a default value for '%s'",
+                         "leave it out and pass the value at each call, or make it a constant of "
+                         "the script")
+                ->is_default = true;
     if (variadic != Py_None)
         refuse_param(im, f, variadic, "*%s", "name every parameter");
     for (Py_ssize_t i = 0; i < length(keyword); i++)
@@ -618,7 +619,7 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     const char *keyword = async ? "async def " : "def ";
     f->span.end_column = f->span.column + (int32_t)(strlen(keyword) + strlen(f->name));
     if (async) {
-        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span};
+        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span, false};
         vec_push(a, &f->refusals, refusal);
     }
 

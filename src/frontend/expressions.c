@@ -62,8 +62,7 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
         return shape;
     if (strcmp(e->text, "dtype") == 0 && value_type(&base, &type) && !has_no_dtype(type.kind))
         return (dsl_value){.kind = VALUE_DTYPE, .dtype = type.dtype, .span = e->span};
-    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span,
-                  "values have .shape and .dtype",
+    return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, "values have .shape and .dtype",
                   "Standalone attribute access not supported: '.%s' of %s", e->text,
                   describe(fl->a, &base));
 }

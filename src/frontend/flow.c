@@ -188,6 +188,9 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
     if (any_in_state(bs, count, BINDING_POISONED))
         return state_binding(fl, BINDING_POISONED, span);
     if (any_in_state(bs, count, BINDING_UNBOUND) || any_in_state(bs, count, BINDING_PARTIAL)) {
+        for (int64_t i = 0; i < count; i++)
+            if (bs[i]->state == BINDING_PARTIAL && bs[i]->by_loop)
+                return copy_binding(fl, bs[i]);
         bool nowhere = all_in_state(bs, count, BINDING_UNBOUND);
         return state_binding(fl, nowhere ? BINDING_UNBOUND : BINDING_PARTIAL, span);
     }

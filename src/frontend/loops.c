@@ -271,11 +271,12 @@ static bool settle_ends(lowering *fl, const loop *l, meeting *m, name_set *missi
 
 static binding *retyped(lowering *fl, int64_t name, const binding *entry, const binding *end)
 {
-    report(fl->fe, DIAG_RETYPED_NAME, end->span, retype_hint(fl->a, &entry->v, &end->v),
-           "Cannot reassign '%s' with a different type: it becomes %s here, and the next turn of the "
-           "loop reads it as the %s of line %d",
-           fl->names.names[name], type_name(fl->a, &end->v), type_name(fl->a, &entry->v),
-           entry->span.line);
+    report(
+        fl->fe, DIAG_RETYPED_NAME, end->span, retype_hint(fl->a, &entry->v, &end->v),
+        "Cannot reassign '%s' with a different type: it becomes %s here, and the next turn of the "
+        "loop reads it as the %s of line %d",
+        fl->names.names[name], type_name(fl->a, &end->v), type_name(fl->a, &entry->v),
+        entry->span.line);
     return state_binding(fl, BINDING_POISONED, end->span);
 }
 
@@ -297,6 +298,20 @@ static binding *merged(lowering *fl, const loop *l, int64_t name, flow_path *pat
     binding *b = copy_binding(fl, merge_bindings(fl, name, l->syntax->span, paths, bs, count));
     if (b->state == BINDING_PARTIAL && b->span.line == l->syntax->span.line)
         b->by_loop = true;
+    return b;
+}
+
+/* Whether the paths behind the loop may come from before it. */
+static bool may_pass(const loop *l)
+{
+    return !l->range.surely_runs && !l->endless;
+}
+
+/* After a loop that may not run: a name that only its body binds. */
+static binding *maybe_unbound(lowering *fl, const loop *l)
+{
+    binding *b = state_binding(fl, BINDING_PARTIAL, l->syntax->span);
+    b->by_loop = true;
     return b;
 }
 
@@ -322,7 +337,7 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t i, flow_path *pa
     if (unchanged)
         return entry->origin;
     if (entry->state == BINDING_UNBOUND || entry->state == BINDING_PARTIAL)
-        return merged(fl, l, name, paths, bs, count);
+        return may_pass(l) ? maybe_unbound(fl, l) : merged(fl, l, name, paths, bs, count);
     other = entry->state == BINDING_BOUND ? other_type(entry, bs, count) : bs[0];
     if (other == NULL) {
         mark_read(entry);
@@ -331,8 +346,7 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t i, flow_path *pa
         b->cell = entry->cell;
         return b;
     }
-    bool passes = !l->range.surely_runs && !l->endless;
-    return passes ? conflict_binding(fl, entry, other) : merged(fl, l, name, paths, bs, count);
+    return may_pass(l) ? conflict_binding(fl, entry, other) : merged(fl, l, name, paths, bs, count);
 }
 
 /* After the loop its variable keeps the last value, should somebody read it. */
@@ -342,14 +356,26 @@ static binding *after_target(lowering *fl, const loop *l, const meeting *m)
     for (int64_t p = 0; p < m->paths.count; p++)
         own = own || m->target[p]->state != BINDING_BOUND ||
               value_var(&m->target[p]->v) != l->stmt->target;
-    if (own) /* the body has bound the name itself */
-        return merged(fl, l, l->target, m->paths.items, m->target, m->paths.count);
-    const binding *previous = fl->names.bindings[l->target];
+    binding *previous = fl->names.bindings[l->target];
+    const bool bound_before =
+        previous->state != BINDING_UNBOUND && previous->state != BINDING_PARTIAL;
+    if (may_pass(l) && !bound_before)
+        return maybe_unbound(fl, l);
+    if (own) { /* the body has bound the name itself */
+        binding *end = merged(fl, l, l->target, m->paths.items, m->target, m->paths.count);
+        const bool one_variable = end->state == BINDING_BOUND && previous->state == BINDING_BOUND &&
+                                  value_var(&end->v) != NULL &&
+                                  value_var(&end->v) == value_var(&previous->v);
+        return !may_pass(l) || one_variable || end->state == BINDING_POISONED
+                   ? end
+                   : conflict_binding(fl, previous, end);
+    }
+    const bool integer = previous->v.kind == VALUE_SCALAR && ir_is_integer(previous->v.expr->dtype);
+    if (may_pass(l) &&
+        (previous->state == BINDING_CONFLICT || (previous->state == BINDING_BOUND && !integer)))
+        return conflict_binding(fl, previous, m->target[0]);
     binding *b = state_binding(fl, BINDING_LOOP_END, l->target_span);
-    bool number = previous->state == BINDING_BOUND && previous->v.kind == VALUE_SCALAR &&
-                  ir_is_integer(previous->v.expr->dtype);
-    const ir_expr *initial = number ? previous->v.expr : ir_int(fl->a, 0);
-    b->v = scalar_value(ir_convert(fl->a, initial, PYPTO_INDEX, b->span), b->span);
+    b->previous = previous;
     b->loop = l->stmt;
     b->block = fl->block;
     return b;

@@ -35,6 +35,9 @@ dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint
 {
     va_list args;
     va_start(args, format);
+    /* What to do is said always: where the place knows nothing better, what the table of explanations says. */
+    if (hint == NULL && code != DIAG_LATER)
+        hint = diag_explain(code)->fix;
     diag_vadd(&fe->errors, code, span, hint, format, args);
     va_end(args);
     reported(fe);

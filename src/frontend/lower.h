@@ -310,8 +310,6 @@ bool is_cell(const lowering *fl, const ir_var *var);
 bool same_value(const dsl_value *x, const dsl_value *y);
 /* Marks a binding, and those from before the enclosing loops that it stands for, as read. */
 void mark_read(binding *b);
-/* Makes a LOOP_END binding an ordinary one: the loop stores its variable where it outlives the loop. */
-void keep_loop_variable(lowering *fl, int64_t name, binding *b);
 /* What to do about two values that one name cannot hold. */
 const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y);
 /* A value's type as messages name it: "int32", "Tile[[4, 8], fp32]". */

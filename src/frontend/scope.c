@@ -338,20 +338,39 @@ static ir_stmt *new_assign(lowering *fl, ir_var *target, const ir_expr *number, 
     return s;
 }
 
-/* A loop variable is read after its loop: the loop's body now stores it in the name's own variable, and
- * what the name was before (or 0) is stored there first, for loops that do not run. */
+/* What a loop variable's own variable holds when the loop does not run: what the name was before. A loop
+ * that surely runs needs nothing, and only a C compiler does not see it: 0. */
+static void set_before_loop(lowering *fl, int64_t name, binding *b, ir_var *var)
+{
+    binding *previous = b->previous;
+    if (previous->state == BINDING_LOOP_END)
+        keep_loop_variable(fl, name, previous);
+    bool number = previous->state == BINDING_BOUND && previous->v.kind == VALUE_SCALAR &&
+                  ir_is_integer(previous->v.expr->dtype);
+    pypto_span span = b->loop->span;
+    if (!number) {
+        insert_stmt(fl, &fl->ir->body, 0, new_assign(fl, var, ir_int(fl->a, 0), span));
+        return;
+    }
+    mark_read(previous);
+    if (value_var(&previous->v) == var)
+        return;
+    int64_t at = 0;
+    while (at < b->block->count && b->block->items[at] != b->loop)
+        at++;
+    const ir_expr *before = ir_convert(fl->a, previous->v.expr, PYPTO_INDEX, span);
+    insert_stmt(fl, b->block, at, new_assign(fl, var, before, span));
+}
+
+/* Reading a loop variable after its loop is rare, so the statements that it needs are put in then: the
+ * first of the body stores it in the name's own variable. */
 void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 {
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
-    pypto_span span = b->loop->span;
-    ir_var *var = scope_target(fl, name, &type, span);
-    if (value_var(&b->v) != var) {
-        int64_t at = 0;
-        while (at < b->block->count && b->block->items[at] != b->loop)
-            at++;
-        insert_stmt(fl, b->block, at, new_assign(fl, var, b->v.expr, span));
-    }
-    insert_stmt(fl, &b->loop->body, 0, new_assign(fl, var, ir_ref(fl->a, b->loop->target), span));
+    ir_var *var = scope_target(fl, name, &type, b->loop->span);
+    set_before_loop(fl, name, b, var);
+    insert_stmt(fl, &b->loop->body, 0,
+                new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
     for (binding *same = b; same != NULL; same = same->origin) {
         same->state = BINDING_BOUND;
         same->v = var_value(fl->a, var, b->span);

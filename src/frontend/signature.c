@@ -215,6 +215,8 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
     fl->in_signature = true;
     for (int64_t i = 0; i < syntax->refusals.count; i++) {
         const syntax_refusal *refusal = &syntax->refusals.items[i];
+        if (refusal->is_default && fl->ir->plane == PLD_PLANE_HOST)
+            continue; /* Python fills it in when it binds the call */
         report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, refusal->span, refusal->hint,
                "'%s': a DSL function cannot have %s", syntax->name, refusal->what);
     }

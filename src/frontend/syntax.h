@@ -99,6 +99,7 @@ typedef struct syntax_refusal {
     const char *what; /* "keyword-only parameter 'x'" */
     const char *hint;
     pypto_span span;
+    bool is_default; /* a default value: the parameters of a host function may have them */
 } syntax_refusal;
 
 typedef struct syntax_function {
@@ -106,8 +107,8 @@ typedef struct syntax_function {
     pypto_span span; /* of the `def` line */
     VEC(syntax_param) params;
     VEC(syntax_refusal) refusals;
-    bool class_form;                /* written with pl.function */
-    const char *program;            /* the class that it is a method of; NULL for none */
+    bool class_form;     /* written with pl.function */
+    const char *program; /* the class that it is a method of; NULL for none */
     syntax_expr *returns;
     syntax_block body; /* without the doc-string */
 } syntax_function;

@@ -285,7 +285,6 @@ def test_all_errors_of_a_program_are_shown_together():
         ("def host(\n", "def host(\n    *,\n", None, "the keyword-only parameter 'inputs'"),
         (",\n):\n    buf", ",\n    **rest,\n):\n    buf", "rest,", "**rest"),
         (",\n):\n    buf", ",\n    /,\n):\n    buf", None, "marker '/'"),
-        (",\n):\n    buf", " = 3,\n):\n    buf", None, "a default value"),
     ],
 )
 def test_parameters_that_are_refused(old, new, code, message):
@@ -295,6 +294,12 @@ def test_parameters_that_are_refused(old, new, code, message):
     assert error.span["line"] > text[: text.index("def host(")].count("\n") and error.hint
     if code is not None:
         assert error.source_lines[0].strip().strip("*") == code
+
+
+def test_a_default_value_of_a_kernel_parameter():
+    text = edited("y: pl.Out[pl.Tensor[[1, 8], pl.FP32]],", "y: pl.Out[pl.Tensor[[1, 8], pl.FP32]] = 3,")
+    error = fails(text, UnsupportedFeatureError)
+    assert "a default value for 'y'" in error.message
 
 
 def test_async_functions():

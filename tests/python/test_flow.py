@@ -258,6 +258,8 @@ BODIES = {
         """,
     "loop variables of several loops": """
         m = 0
+        i = 0
+        k = 0
         for i in pl.range(n + 1):
             m = m + i
         for j in pl.range(n):

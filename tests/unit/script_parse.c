@@ -638,7 +638,7 @@ static void parse_params(parser *p, syntax_function *f)
         param.span = up_to_here(p, param.span);
         if (variadic) {
             syntax_refusal refusal = {arena_printf(p->a, "*%s", param.name), "name every parameter",
-                                      param.span};
+                                      param.span, false};
             vec_push(p->a, &f->refusals, refusal);
         } else if (f->refusals.count == 0) {
             vec_push(p->a, &f->params, param);

@@ -240,6 +240,7 @@ static void test_loop_variable_after_its_loop(void **state)
                 "h", "k",
                 "j.1 = 0\n"
                 "for i in range(0, 3, 1)\n"
+                "  i.1 = i\n"
                 "  for j in range(0, 2, 1)\n"
                 "    j.1 = j\n"
                 "    i.1 = j\n"
@@ -446,17 +447,18 @@ static void test_names_reused_across_loops(void **state)
 static void test_loop_types_that_do_not_agree(void **state)
 {
     (void)state;
-    expect_error(KERNEL("    t = " LOAD "\n"
-                        "    for i in pl.range(n):\n"
-                        "        pl.store(t, [0, 0], y)\n"
-                        "        t = pl.load(x, [0, 0], [2, N])\n"
-                        "    pl.store(t, [0, 0], y)\n"),
-                 "h", KERNEL_LINE,
-                 (expected_error){
-                     "PYPTO-T206", 4, 8,
-                     "Tile[[2, 8], fp32] here, Tile[[4, 8], fp32] at line 9, and the next turn of "
-                     "the loop reads it",
-                     "another name"});
+    expect_error(
+        KERNEL("    t = " LOAD "\n"
+               "    for i in pl.range(n):\n"
+               "        pl.store(t, [0, 0], y)\n"
+               "        t = pl.load(x, [0, 0], [2, N])\n"
+               "    pl.store(t, [0, 0], y)\n"),
+        "h", KERNEL_LINE,
+        (expected_error){
+            "PYPTO-T206", 4, 8,
+            "it becomes Tile[[2, 8], fp32] here, and the next turn of the loop reads it as "
+            "the Tile[[4, 8], fp32] of line 9",
+            "another name"});
     expect_error(KERNEL("    m = n\n"
                         "    for i in pl.range(n):\n"
                         "        m = i\n"
