@@ -297,7 +297,8 @@ def test_parameters_that_are_refused(old, new, code, message):
 
 
 def test_a_default_value_of_a_kernel_parameter():
-    text = edited("y: pl.Out[pl.Tensor[[1, 8], pl.FP32]],", "y: pl.Out[pl.Tensor[[1, 8], pl.FP32]] = 3,")
+    declared = "y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]"
+    text = PROGRAM.replace(declared + ",", declared + " = 3,", 1)
     error = fails(text, UnsupportedFeatureError)
     assert "a default value for 'y'" in error.message
 
