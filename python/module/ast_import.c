@@ -619,7 +619,8 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     const char *keyword = async ? "async def " : "def ";
     f->span.end_column = f->span.column + (int32_t)(strlen(keyword) + strlen(f->name));
     if (async) {
-        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span, false};
+        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span,
+                                  false};
         vec_push(a, &f->refusals, refusal);
     }
 
