@@ -138,7 +138,7 @@ def test_ctrl_c_ends_the_call(script, body):
     pids = wait_for_workers(process.pid, 2)
     time.sleep(0.5)
     sent = time.monotonic()
-    for pid in [process.pid, *pids.values()]:
+    for pid in [*pids.values(), process.pid]:  # the script last: its workers go with it
         os.kill(pid, signal.SIGINT)  # a terminal sends it to the whole group
     line = wait_for_line(process, "INTERRUPTED")
     assert float(line.split()[1]) - sent < 1.0  # 100 ms on a quiet machine
