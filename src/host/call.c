@@ -58,7 +58,7 @@ static pypto_status cancelled(void)
 }
 
 /* The wait proper. `w->call` is the call that may fail meanwhile. */
-static pypto_status wait_complete(pypto_worker *w)
+pypto_status wait_outstanding(pypto_worker *w)
 {
     pypto_status status = STATUS_OK;
     _Atomic uint32_t *waiting = &w->seg.set->host_waiting;
@@ -93,18 +93,13 @@ static pypto_status wait_complete(pypto_worker *w)
         const unsigned wake = host_wait(w->event, w->processes, process_count(w), -1, &signals);
         atomic_store_explicit(waiting, 0, memory_order_relaxed);
         if ((wake & HOST_WAKE_DEATH) != 0)
-            status = report_deaths(w, w->call);
+            status = report_deaths(w);
         if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && user_interrupted(w))
             status = cancelled();
     }
     atomic_store_explicit(waiting, 0, memory_order_relaxed);
     host_relay_end(w->event);
     return status;
-}
-
-pypto_status wait_outstanding(pypto_worker *w)
-{
-    return wait_complete(w);
 }
 
 /* Poisons the call and waits until every rank has dropped it. False when a rank is dead or does not
@@ -179,8 +174,7 @@ static pypto_status run_host_function(pld_host *host)
 static pypto_status host_init(pld_host *host, pypto_worker *w, pypto_program *program,
                               const pypto_argument *args, int32_t count)
 {
-    *host = (pld_host){
-        .w = w, .program = program, .table = program->table, .arguments = args, .count = count};
+    *host = (pld_host){.w = w, .table = program->table, .arguments = args, .count = count};
     host->function = host->table->functions[host->table->host];
     host->call = ++w->call;
     host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
@@ -235,7 +229,7 @@ static pypto_status run_call(pypto_worker *w, pypto_program *program, const pypt
     if (ran) {
         status = run_host_function(&host);
         if (status_ok(status))
-            status = wait_complete(w);
+            status = wait_outstanding(w);
         if (!status_ok(status)) {
             end_failed_call(w, &status);
         } else {

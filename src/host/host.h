@@ -96,7 +96,6 @@ typedef struct host_writer {
 
 struct pld_host {
     pypto_worker *w;
-    pypto_program *program;
     const pld_program *table;
     const pld_function *function;
     int32_t program_id;
@@ -148,7 +147,7 @@ PYPTO_NODISCARD pypto_status wait_outstanding(pypto_worker *w);
 
 /* report.c: each describes the state of the set as it is now. */
 pypto_status report_failure(pypto_worker *w, uint64_t call);
-pypto_status report_deaths(pypto_worker *w, uint64_t call);
+pypto_status report_deaths(pypto_worker *w);
 /* A success when there is no deadlock. */
 PYPTO_NODISCARD pypto_status report_deadlock(pypto_worker *w, uint64_t call);
 void report_states(pypto_worker *w, uint64_t call, pypto_status *status);

@@ -169,9 +169,8 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
     return status;
 }
 
-pypto_status report_deaths(pypto_worker *w, uint64_t call)
+pypto_status report_deaths(pypto_worker *w)
 {
-    (void)call;
     if (w->seg.transport->one_process)
         return STATUS_OK;
     for (int32_t rank = 0; rank < w->device_count; ++rank) {

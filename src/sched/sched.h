@@ -106,20 +106,19 @@ void sched_drop(sched *s, uint64_t call);
 
 /* ---- from inside a task ---- */
 
-/* Notes the place and leaves for good if the call has been poisoned. Every device call begins so.
- */
+/* Ends the task without a result: it was dropped. Does not return. */
+void task_leave(pld_core *core) PYPTO_NORETURN;
+
+/* Leaves for good if the call has been poisoned. Every device call begins so. */
 static inline void task_check(pld_core *core)
 {
     if (__builtin_expect(
             atomic_load_explicit(&core->owner->seg.set->poison, memory_order_relaxed) >= core->call,
             0)) {
-        void task_leave(pld_core *) PYPTO_NORETURN;
         task_leave(core);
     }
 }
 
-/* Ends the task without a result: it was dropped. Does not return. */
-void task_leave(pld_core *core) PYPTO_NORETURN;
 /* Records a failure of the rank (the first of a call wins), poisons the call and leaves. */
 void task_fail(pld_core *core, diag_code code, const char *format, ...)
     PYPTO_NORETURN PYPTO_PRINTF(3, 4);

@@ -1,6 +1,7 @@
 /* The threads transport: ranks are threads of the host's process and use its mapping. The memory is
  * the same memory file as with shm, so that allocation, reservation and offsets are the same code.
  */
+#include "base/diag.h"
 #include "base/os.h"
 #include "transport/transport.h"
 
@@ -16,7 +17,7 @@ static pypto_status threads_attach(int fd, const segment *host, segment *out)
     os_close(&fd);
     *out = *host;
     out->fd = -1;
-    return (pypto_status)PYPTO_OK_INIT;
+    return STATUS_OK;
 }
 
 /* Only the host's view owns the mapping; a rank's view has no descriptor. */
