@@ -538,8 +538,10 @@ static void import_block(importer *im, PyObject *list, syntax_block *block)
 
 /* ---- the function ---- */
 
-static void import_params(importer *im, PyObject *list, syntax_function *f)
+/* The last of the parameters have the `defaults` (NULL: none). */
+static void import_params(importer *im, PyObject *list, PyObject *defaults, syntax_function *f)
 {
+    Py_ssize_t plain = length(list) - (defaults == NULL ? 0 : length(defaults));
     for (Py_ssize_t i = 0; i < length(list); i++) {
         PyObject *object = PyList_GetItem(list, i);
         syntax_param p = {
@@ -547,13 +549,15 @@ static void import_params(importer *im, PyObject *list, syntax_function *f)
             .annotation = import_annotation(im, field(object, "annotation")),
             .span = span_of(im, object),
         };
+        if (i >= plain && defaults != NULL)
+            p.fallback = import_expr(im, PyList_GetItem(defaults, i - plain));
         vec_push(im->a, &f->params, p);
     }
 }
 
 /* `format` has one %s, for the parameter's name. */
-static syntax_refusal *refuse_param(importer *im, syntax_function *f, PyObject *param,
-                                    const char *format, const char *hint)
+static void refuse_param(importer *im, syntax_function *f, PyObject *param, const char *format,
+                         const char *hint)
 {
     const char *name = string_field(im, param, "arg");
     const char *percent = strchr(format, '%');
@@ -563,27 +567,18 @@ static syntax_refusal *refuse_param(importer *im, syntax_function *f, PyObject *
         .span = span_of(im, param),
     };
     vec_push(im->a, &f->refusals, refusal);
-    return &f->refusals.items[f->refusals.count - 1];
 }
 
 /* Values are passed at each call, in the order of the parameters or by their names. */
 static void refuse_params(importer *im, PyObject *args, syntax_function *f)
 {
     PyObject *positional = field(args, "posonlyargs");
-    PyObject *usual = field(args, "args");
     PyObject *keyword = field(args, "kwonlyargs");
     PyObject *variadic = field(args, "vararg");
     PyObject *named = field(args, "kwarg");
-    Py_ssize_t defaults = length(field(args, "defaults"));
     if (length(positional) > 0)
         refuse_param(im, f, PyList_GetItem(positional, length(positional) - 1),
                      "the positional-only marker '/' after '%s'", "leave the '/' out");
-    for (Py_ssize_t i = length(usual) - defaults; i < length(usual); i++)
-        if (i >= 0)
-            refuse_param(im, f, PyList_GetItem(usual, i), "a default value for '%s'",
-                         "leave it out and pass the value at each call, or make it a constant of "
-                         "the script")
-                ->is_default = true;
     if (variadic != Py_None)
         refuse_param(im, f, variadic, "*%s", "name every parameter");
     for (Py_ssize_t i = 0; i < length(keyword); i++)
@@ -619,14 +614,13 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     const char *keyword = async ? "async def " : "def ";
     f->span.end_column = f->span.column + (int32_t)(strlen(keyword) + strlen(f->name));
     if (async) {
-        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span,
-                                  false};
+        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span};
         vec_push(a, &f->refusals, refusal);
     }
 
     PyObject *args = field(definition, "args");
-    import_params(&im, field(args, "posonlyargs"), f);
-    import_params(&im, field(args, "args"), f);
+    import_params(&im, field(args, "posonlyargs"), NULL, f);
+    import_params(&im, field(args, "args"), field(args, "defaults"), f);
     refuse_params(&im, args, f);
     f->returns = import_annotation(&im, field(definition, "returns"));
     import_block(&im, field(definition, "body"), &f->body);

@@ -177,6 +177,7 @@ void syntax_dump(text *out, const syntax_function *f)
         text_printf(out, "  param %s ", p->name);
         dump_span(out, p->span);
         dump_labelled(out, " : ", p->annotation);
+        dump_labelled(out, " = ", p->fallback);
         text_add(out, "\n");
     }
     for (int64_t i = 0; i < f->refusals.count; i++) {

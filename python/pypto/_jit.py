@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FunctionType
     from typing import Any, Callable, NoReturn
 
-    from .ir import DistributedCompiledProgram
+    from .ir import CompiledProgram, DistributedCompiledProgram
     from .runtime import RunConfig
 
 # Planes by decorator: the numbers of pld_plane, and the name in messages.
@@ -69,7 +69,8 @@ def _snapshot(frame: Any, names: Any = None) -> dict[str, Any] | None:
 class JITFunction:
     """A DSL function. A `@pl.jit.host` one can be called: `f(*tensors, config=RunConfig(...))`
     compiles it once per combination of element types and fixed shapes, runs it on the devices of
-    `config.distributed_config`, and returns when every rank is done.
+    `config.distributed_config`, and returns when every rank is done. So can a `@pl.jit` one, which
+    runs on one device, `config.device_id`.
 
     `compile(...)` does the same without running, and returns what a later call would run.
     """
@@ -92,7 +93,7 @@ class JITFunction:
         self._bind: Callable[..., tuple[Any, ...]] | None = None
         self._programs: dict[str, list[_core.Program]] = {}  # by platform
         self._latest: _core.Program | None = None
-        self._compiled: dict[Any, DistributedCompiledProgram] = {}
+        self._compiled: dict[Any, CompiledProgram | DistributedCompiledProgram] = {}
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
@@ -109,6 +110,8 @@ class JITFunction:
         try:
             self._require_entry()
             platform, device_ids = _settings_of(config, self.__name__)
+            if self._plane == _CHIP and config is not None and config.distributed_config is None:
+                device_ids = [config.device_id]
             bound = self._arguments(args, kwargs)
             self._program(bound, platform).run(bound, device_ids, _title(self.__name__))
         except Error as error:
@@ -118,29 +121,40 @@ class JITFunction:
 
     def compile(
         self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
-    ) -> "DistributedCompiledProgram":
+    ) -> "CompiledProgram | DistributedCompiledProgram":
         """Compiles for sample arguments, or, without tensors, for what the annotations say. Each
         scalar then needs a number, or pl.RUNTIME to stay a parameter.
 
-        Returns the same object for the same program and configuration.
+        Returns the same object for the same program and configuration. That of a `@pl.jit` function
+        is a `CompiledProgram`, unless `config` has a `distributed_config`.
         """
-        from .ir import DistributedCompiledProgram, DistributedConfig
+        from .ir import CompiledProgram, DistributedCompiledProgram, DistributedConfig
+        from .ir.compiled_program import Orchestration
 
         try:
             self._require_entry()
-            platform, device_ids = _settings_of(config, self.__name__)
+            platform, _ = _settings_of(config, self.__name__)
             bound = self._sample(args, kwargs)
             program = self._program(bound, platform)
         except Error as error:
             error.__traceback__ = None
             raise
-        distributed = getattr(config, "distributed_config", None) or DistributedConfig()
+        distributed = getattr(config, "distributed_config", None)
+        alone = self._plane == _CHIP and distributed is None
         key = (program, platform, repr(distributed))
         if key not in self._compiled:
             baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
-            self._compiled[key] = DistributedCompiledProgram(
-                program, platform, distributed, source=self, baked=baked
-            )
+            if alone:
+                only = Orchestration(program, platform, None, self, baked)
+                self._compiled[key] = CompiledProgram({self.__name__: only}, None, only.output_dir)
+            else:
+                self._compiled[key] = DistributedCompiledProgram(
+                    program,
+                    platform,
+                    distributed or DistributedConfig(),
+                    source=self,
+                    baked=baked,
+                )
         return self._compiled[key]
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
@@ -184,19 +198,13 @@ class JITFunction:
         if self._inlined:
             raise PyptoTypeError(
                 f"{self.__name__} is inlined ({self._decorator}): it is part of the functions that "
-                "call it; call the @pl.jit.host function"
+                "call it; call the @pl.jit or @pl.jit.host function"
             )
         if self._plane == _CORE:
             raise PyptoTypeError(
                 f"{self.__name__} is an in-core kernel (@pl.jit.incore): it runs on a device, "
-                "inside a per-device wrapper (@pl.jit) that a host function dispatches; "
-                "call the @pl.jit.host function"
-            )
-        if self._plane == _CHIP:
-            raise UnsupportedFeatureError(
-                f"{self.__name__} is a per-device wrapper (@pl.jit): running one without a host "
-                "function is not supported yet; dispatch it from a @pl.jit.host function, "
-                "with device="
+                "inside a per-device wrapper (@pl.jit); call the wrapper, or the @pl.jit.host "
+                "function that dispatches it"
             )
 
     def _sample(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:

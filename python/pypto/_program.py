@@ -177,7 +177,7 @@ class Program:
         self.name = name
         self.functions = functions
         self._text = text
-        self._programs: dict[str, list[_core.Program]] = {}  # by platform
+        self._programs: dict[Any, list[_core.Program]] = {}  # by platform and entry
 
     def get_function(self, name: str) -> Function | None:
         """The function of that name, or None."""

@@ -18,7 +18,7 @@ typedef struct call_site {
     const syntax_expr *syntax;
     const char *name;
     int32_t count;             /* parameters */
-    const syntax_expr **given; /* per parameter */
+    const syntax_expr **given; /* per parameter; NULL: its default value */
     dsl_value *values;         /* per parameter */
     const syntax_keyword *device_keyword;
     const ir_expr *device;
@@ -198,7 +198,7 @@ static bool bind_arguments(lowering *fl, call_site *site)
         return false;
     text missing = {.a = fl->a};
     for (int32_t i = 0; i < site->count; i++) {
-        if (site->given[i] == NULL)
+        if (site->given[i] == NULL && site->callee->syntax->params.items[i].fallback == NULL)
             text_printf(&missing, "%s'%s'", missing.length == 0 ? "missing: " : ", ",
                         site->callee->syntax->params.items[i].name);
     }
@@ -394,10 +394,26 @@ static dsl_value call_value(lowering *fl, const call_site *site, const instance 
         .kind = VALUE_TUPLE, .items = items, .count = count, .span = site->syntax->span};
 }
 
-static void eval_arguments(lowering *fl, call_site *site)
+/* What Python has computed when it met the callee's `def`: names mean what they mean outside of it. */
+static dsl_value default_value(lowering *fl, const syntax_param *param, int32_t function)
+{
+    lowering outside = *fl;
+    outside.function = function;
+    outside.names = (name_scope){0};
+    dsl_value v = eval(&outside, param->fallback);
+    if (v.kind == VALUE_POISON || (v.kind == VALUE_SCALAR && v.literal))
+        return v;
+    return report(fl->fe, DIAG_NOT_CONSTANT, param->fallback->span,
+                  "write a number, or pass the value at each call",
+                  "the default value of '%s' must be a number", param->name);
+}
+
+static void eval_arguments(lowering *fl, call_site *site, int32_t function)
 {
     for (int32_t i = 0; i < site->count; i++) {
-        site->values[i] = eval(fl, site->given[i]);
+        const syntax_param *param = &site->callee->syntax->params.items[i];
+        site->values[i] =
+            site->given[i] != NULL ? eval(fl, site->given[i]) : default_value(fl, param, function);
         site->ok = site->ok && site->values[i].kind != VALUE_POISON;
     }
     eval_device(fl, site);
@@ -486,7 +502,7 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     if (!check_recursion(fl, &site, function) || !check_external(fl, &site, function) ||
         !check_planes(fl, &site) || !bind_arguments(fl, &site))
         return poison();
-    eval_arguments(fl, &site);
+    eval_arguments(fl, &site, function);
     if (is_spliced(fl, &site))
         return site.ok ? splice_call(fl, &site, function) : poison();
     const instance *callee = specialise_callee(fl, &site, function);

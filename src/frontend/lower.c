@@ -193,42 +193,6 @@ static void order_functions(frontend *fe)
     }
 }
 
-static bool check_count(frontend *fe, const syntax_function *syntax, int32_t given)
-{
-    if (given == syntax->params.count)
-        return true;
-    text names = {.a = fe->a};
-    for (int64_t i = 0; i < syntax->params.count; i++)
-        text_printf(&names, "%s'%s'", i == 0 ? "" : ", ", syntax->params.items[i].name);
-    report(fe, DIAG_ARGUMENT_COUNT, syntax->span,
-           arena_printf(fe->a, "pass one argument per parameter: %s",
-                        syntax->params.count == 0 ? "none" : names.bytes),
-           "%s() expects %lld argument(s), got %d", syntax->name, (long long)syntax->params.count,
-           given);
-    return false;
-}
-
-static void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count)
-{
-    const frontend_source *source = source_of(fe, entry);
-    if (source == NULL)
-        return;
-    fe->program = ir_program_create(fe->a, source->syntax->name);
-    fe->result->program = fe->program;
-    if (source->plane == PLD_PLANE_CORE) {
-        report(fe, DIAG_BAD_CALL, source->syntax->span,
-               "call a @pl.jit.host function that dispatches a @pl.jit wrapper of it",
-               "in-core function '%s' cannot be called from Python", source->syntax->name);
-        return;
-    }
-    if (args != NULL && !check_count(fe, source->syntax, arg_count))
-        return;
-    const given_param *given = args == NULL ? NULL : entry_given(fe->a, args, arg_count);
-    const instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
-    check_entry(fe, self, args);
-    order_functions(fe);
-}
-
 pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const int32_t *functions,
                             int32_t count)
 {
@@ -256,5 +220,7 @@ pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t
     fe->answers = map_make(a);
     fe->sources = map_make(a);
     lower_entry(fe, entry, args, arg_count);
+    if (status_ok(fe->errors))
+        order_functions(fe);
     return fe->errors;
 }

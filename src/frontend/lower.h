@@ -7,6 +7,7 @@
  *   annotations.c  annotation syntax to types
  *   dims.c         pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
  *   signature.c    parameters of a function from its annotations and its caller's or entry's arguments
+ *   entry.c        where a program starts: arguments from Python; the host function of those without
  *   expressions.c  names, attributes, subscripts, lists; dispatches to the next three
  *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
@@ -366,11 +367,12 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
 /* x.bind_dynamic(0, M) of a parameter: lower_signature() has dealt with it. */
 bool is_bind_dynamic(const lowering *fl, const syntax_expr *e);
 void lower_signature(lowering *fl, const given_param *given, int32_t count);
-/* Checks the entry's arguments (NULL: none were given) against its parameters, and fills
- * result->pattern. */
-void check_entry(frontend *fe, const instance *entry, const frontend_arg *args);
-/* The arguments of the entry as specialise() wants them; count them first. */
-given_param *entry_given(arena *a, const frontend_arg *args, int32_t count);
+
+/* ---- entry.c ---- */
+
+/* Lowers the entry and all that it reaches into fe->program; makes a host function where there is none.
+ * `args` as frontend_lower() has them. */
+void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count);
 
 /* ---- expressions.c ---- */
 

@@ -1,5 +1,4 @@
-/* Parameters: from annotations and from what is known of the arguments to IR variables, and the
- * entry's arguments against them.
+/* Parameters: from annotations and from what is known of the arguments to IR variables.
  *
  * An annotation decides a parameter's type; only a bare pl.Tensor or pld.DistributedTensor takes shape
  * and element type from the argument. Extents of the caller that vary become dimensions of their own
@@ -215,8 +214,6 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
     fl->in_signature = true;
     for (int64_t i = 0; i < syntax->refusals.count; i++) {
         const syntax_refusal *refusal = &syntax->refusals.items[i];
-        if (refusal->is_default && fl->ir->plane == PLD_PLANE_HOST)
-            continue; /* Python fills it in when it binds the call */
         report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, refusal->span, refusal->hint,
                "'%s': a DSL function cannot have %s", syntax->name, refusal->what);
     }
@@ -227,146 +224,4 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
     }
     bind_symbols(fl);
     fl->in_signature = false;
-}
-
-/* ---- the entry ---- */
-
-given_param *entry_given(arena *a, const frontend_arg *args, int32_t count)
-{
-    given_param *given = arena_array(a, given_param, count);
-    for (int32_t i = 0; i < count; i++) {
-        const frontend_arg *arg = &args[i];
-        bool open = arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME;
-        given[i].kind = open                           ? GIVEN_OPEN
-                        : arg->kind == FRONTEND_TENSOR ? GIVEN_TYPE
-                                                       : GIVEN_CONSTANT;
-        given[i].type = (ir_type){.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
-        switch (arg->kind) {
-        case FRONTEND_TENSOR:
-            for (int32_t d = 0; d < arg->ndim; d++)
-                given[i].type.shape[d] = ir_int(a, arg->shape[d]);
-            break;
-        case FRONTEND_INT: given[i].number = ir_int(a, arg->integer); break;
-        case FRONTEND_FLOAT: given[i].number = ir_float(a, arg->real); break;
-        case FRONTEND_BOOL: given[i].number = ir_bool(a, arg->integer != 0); break;
-        case FRONTEND_OPEN:
-        case FRONTEND_RUNTIME: break;
-        }
-    }
-    return given;
-}
-
-static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend_arg *arg)
-{
-    if (arg->kind == FRONTEND_OPEN)
-        report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               arena_printf(fe->a, "pass %s=<number>, or %s=pl.RUNTIME to keep it a parameter",
-                            param->name, param->name),
-               "scalar parameter '%s' has no value", param->name);
-    if (arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME)
-        return;
-    pypto_dtype dtype = param->type.dtype;
-    const char *given = arg->kind == FRONTEND_TENSOR ? "a tensor"
-                        : arg->kind == FRONTEND_INT  ? "an int"
-                        : arg->kind == FRONTEND_BOOL ? "a bool"
-                                                     : "a float";
-    bool is_int = arg->kind == FRONTEND_INT;
-    bool fits = dtype == PYPTO_BOOL  ? arg->kind == FRONTEND_BOOL
-                : ir_is_float(dtype) ? is_int || arg->kind == FRONTEND_FLOAT
-                                     : is_int;
-    if (!fits)
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a number of that kind",
-               "argument '%s' is %s, but its parameter is a %s scalar", param->name, given,
-               pypto_dtype_name(dtype));
-    else if (is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
-        report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               "pass a smaller number, or declare a wider type",
-               "argument '%s': %lld does not fit %s", param->name, (long long)arg->integer,
-               pypto_dtype_name(dtype));
-}
-
-static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index, dim_match *match,
-                               const frontend_arg *arg)
-{
-    const ir_var *param = f->params.items[index];
-    const ir_type *type = &param->type;
-    if (arg->kind == FRONTEND_OPEN)
-        return;
-    if (arg->kind == FRONTEND_RUNTIME) {
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, "leave it out: its annotation decides",
-               "'%s' received pl.RUNTIME, but is a tensor", param->name);
-        return;
-    }
-    if (arg->kind != FRONTEND_TENSOR) {
-        report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a torch tensor or a NumPy array",
-               "argument '%s' is a number, but its parameter is a tensor", param->name);
-        return;
-    }
-    if (arg->dtype != type->dtype)
-        report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               arena_printf(fe->a, "convert it, or annotate the parameter with pl.%s",
-                            dtype_spelling(arg->dtype)),
-               "argument '%s' has dtype %s, but %s is declared", param->name,
-               pypto_dtype_name(arg->dtype), pypto_dtype_name(type->dtype));
-    if (arg->ndim != type->ndim) {
-        report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               "reshape the argument, or change the annotation",
-               "argument '%s' has %d dimensions, but %d are declared", param->name, arg->ndim,
-               type->ndim);
-        return;
-    }
-    ir_type actual = {.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
-    for (int32_t d = 0; d < arg->ndim; d++)
-        actual.shape[d] = ir_int(fe->a, arg->shape[d]);
-    const char *problem = match_dims(fe->a, match, f, index, &actual);
-    if (problem != NULL)
-        report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               "for a dimension that varies, the number of devices for instance, write "
-               "NR = pl.dynamic(\"NR\") before the function and NR in the annotation",
-               "argument '%s': %s", param->name, problem);
-}
-
-static frontend_arg pattern_of(const ir_var *param, const frontend_arg *arg)
-{
-    const ir_type *type = &param->type;
-    frontend_arg pattern = {.dtype = type->dtype, .ndim = type->ndim};
-    if (arg != NULL && (arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME)) {
-        pattern.kind = arg->kind;
-        return pattern;
-    }
-    if (type->kind == IR_SCALAR) {
-        pattern.kind = arg != NULL                 ? arg->kind
-                       : type->dtype == PYPTO_BOOL ? FRONTEND_BOOL
-                       : ir_is_float(type->dtype)  ? FRONTEND_FLOAT
-                                                   : FRONTEND_INT;
-        pattern.integer = arg != NULL ? arg->integer : 0;
-        pattern.real = arg != NULL ? arg->real : 0.0;
-        return pattern;
-    }
-    pattern.kind = FRONTEND_TENSOR;
-    for (int32_t d = 0; d < type->ndim; d++) {
-        pattern.shape[d] = -1;
-        (void)ir_is_const_int(type->shape[d], &pattern.shape[d]);
-    }
-    return pattern;
-}
-
-void check_entry(frontend *fe, const instance *entry, const frontend_arg *args)
-{
-    const ir_function *f = entry->ir;
-    dim_match match = dim_match_make(fe->a, f);
-    for (int32_t i = 0; i < f->params.count; i++) {
-        const ir_var *param = f->params.items[i];
-        const frontend_arg *arg = args == NULL ? NULL : &args[i];
-        if (param->type.kind == IR_WINDOW)
-            report(fe, DIAG_BAD_CALL, param->span,
-                   "call a @pl.jit.host function, which makes the window and dispatches this one",
-                   "'%s' takes a window, so it cannot be called from Python", f->name);
-        else if (param->type.kind == IR_SCALAR && arg != NULL)
-            check_entry_scalar(fe, param, arg);
-        else if (param->type.kind == IR_TENSOR && arg != NULL)
-            check_entry_tensor(fe, f, i, &match, arg);
-        frontend_arg pattern = pattern_of(param, arg);
-        vec_push(fe->a, &fe->result->pattern, pattern);
-    }
 }

@@ -91,6 +91,7 @@ struct syntax_stmt {
 typedef struct syntax_param {
     const char *name;
     syntax_expr *annotation; /* NULL: none. A string annotation has been parsed already */
+    syntax_expr *fallback;   /* its default value; NULL: none */
     pypto_span span;
 } syntax_param;
 
@@ -99,7 +100,6 @@ typedef struct syntax_refusal {
     const char *what; /* "keyword-only parameter 'x'" */
     const char *hint;
     pypto_span span;
-    bool is_default; /* a default value: the parameters of a host function may have them */
 } syntax_refusal;
 
 typedef struct syntax_function {

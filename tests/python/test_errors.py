@@ -296,10 +296,12 @@ def test_parameters_that_are_refused(old, new, code, message):
         assert error.source_lines[0].strip().strip("*") == code
 
 
-def test_a_default_value_of_a_kernel_parameter():
-    text = PROGRAM.replace(",\n):", " = 3,\n):", 1)  # the last one of the kernel
-    error = fails(text, UnsupportedFeatureError)
-    assert "a default value for '" in error.message and "'kernel'" in error.message
+def test_a_default_value_that_is_no_number():
+    text = PROGRAM.replace(",\n):", " = N_TIMES,\n):", 1)  # the last one of the kernel
+    text = "N_TIMES = [3]\n" + text.replace("kernel(x, y, win)", "kernel(x, y)")
+    error = fails(text, ParserTypeError)
+    assert "the default value of 'win' must be a number" in error.message
+    assert error.source_lines[0].endswith(" = N_TIMES,")
 
 
 def test_async_functions():
@@ -416,14 +418,17 @@ def test_config_must_be_a_run_config():
 
 def test_kernels_cannot_be_called():
     with pytest.raises(
-        TypeError, match=r"kernel is an in-core kernel \(@pl.jit.incore\).*call the @pl.jit.host"
+        TypeError, match=r"kernel is an in-core kernel \(@pl.jit.incore\).*call the wrapper"
     ):
         from_text(PROGRAM)["kernel"](1, 2, 3)
 
 
-def test_wrappers_cannot_be_called_yet():
-    with pytest.raises(UnsupportedFeatureError, match="not supported yet"):
-        from_text(PROGRAM)["wrapper"](1, 2, 3)
+def test_wrappers_with_windows_cannot_be_called():
+    x = np.zeros((1, 8), np.float32)
+    with pytest.raises(ParserTypeError, match="'wrapper' takes a window"):
+        from_text(PROGRAM)["wrapper"].compile()
+    with pytest.raises(ParserError, match="'wrapper' takes a window"):
+        from_text(PROGRAM)["wrapper"](x, x, x)
 
 
 # ---- the classes ----

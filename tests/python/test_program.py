@@ -187,8 +187,6 @@ def test_compile_refuses_what_it_cannot_compile():
         ir.compile(Shift, distributed_config=2)
     with pytest.raises(ValueError, match="strategy must be"):
         ir.compile(Shift, strategy="Fast")
-    with pytest.raises(ValueError, match="has no entry"):
-        ir.compile(pl.parse(TEXT.split("    @pl.function(type=pl.FunctionType.Orchestration)")[0]))
     with pytest.raises(TypeError):
         ir.compile(Shift, colour="red")
 

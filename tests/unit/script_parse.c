@@ -636,9 +636,11 @@ static void parse_params(parser *p, syntax_function *f)
         if (accept(p, ":"))
             param.annotation = parse_expr(p);
         param.span = up_to_here(p, param.span);
+        if (accept(p, "="))
+            param.fallback = parse_expr(p);
         if (variadic) {
             syntax_refusal refusal = {arena_printf(p->a, "*%s", param.name), "name every parameter",
-                                      param.span, false};
+                                      param.span};
             vec_push(p->a, &f->refusals, refusal);
         } else if (f->refusals.count == 0) {
             vec_push(p->a, &f->params, param);

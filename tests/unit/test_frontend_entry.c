@@ -102,6 +102,36 @@ static void test_baked_scalars(void **state)
     lowered_free(&l);
 }
 
+/* ---- programs without a host function ---- */
+
+static const char wrapper[] =
+    HEAD "@pl.jit.incore\n"
+         "def k(x: pl.Tensor[[NR, 4], pl.FP32], y: pl.Out[pl.Tensor[[NR * 2], pl.FP32]]):\n"
+         "    pl.write(y, [0], pl.read(x, [0, 0]))\n"
+         "    return y\n"
+         "@pl.jit\n"
+         "def c(x: pl.Tensor[[NR, 4], pl.FP32], y: pl.Out[pl.Tensor[[NR * 2], pl.FP32]]):\n"
+         "    return k(x, y)\n";
+
+static void test_host_function_is_made(void **state)
+{
+    (void)state;
+    lowered l = lower(wrapper, "c");
+    expect_ok(&l);
+    const ir_program *p = l.result.program;
+    assert_int_equal(p->functions.count, 3);
+    text out = {.a = l.a};
+    ir_print_function(&out, p->functions.items[2]);
+    assert_string_equal(out.bytes, "host c ; t.py:12\n"
+                                   "  param x: in Tensor[[NR, 4], fp32]\n"
+                                   "  param y: out Tensor[[(NR * 2)], fp32]\n"
+                                   "  dim NR = x.shape[0]\n"
+                                   "  result y\n"
+                                   "  body\n"
+                                   "    call c(x, y) device 0 ; t.py:12\n");
+    lowered_free(&l);
+}
+
 /* ---- arguments that do not fit ---- */
 
 static void expect_argument_error(const char *source, const frontend_arg *args, int32_t count,
@@ -194,7 +224,7 @@ static void test_entries_that_cannot_be_called(void **state)
     expect_error(HEAD "@pl.jit\n"
                       "def c(w: pld.DistributedTensor[[4], pl.FP32]):\n"
                       "    pass\n",
-                 "c", 8, (expected_error){"PYPTO-S111", 1, 6, "takes a window", "pl.jit.host"});
+                 "c", 8, (expected_error){"PYPTO-S111", 1, 6, "takes a window", "a host function"});
     expect_error(HEAD "@pl.jit.host\n"
                       "def h(w: pld.DistributedTensor[[4], pl.FP32]):\n"
                       "    pass\n",
@@ -461,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_pattern),
         cmocka_unit_test(test_bare_parameters),
         cmocka_unit_test(test_baked_scalars),
+        cmocka_unit_test(test_host_function_is_made),
         cmocka_unit_test(test_wrong_arguments),
         cmocka_unit_test(test_wrong_scalars),
         cmocka_unit_test(test_dimensions_that_disagree),

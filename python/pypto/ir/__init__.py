@@ -9,8 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .compiled_program import CompiledProgram, ParameterInfo, ParamInfo
     from .compiling import compile
-    from .distributed_compiled_program import DistributedCompiledProgram, ParameterInfo
+    from .distributed_compiled_program import DistributedCompiledProgram
 
 
 class ParamDirection(str, Enum):
@@ -49,14 +50,17 @@ class PassDumpLevel(IntEnum):
 
 
 _LATER = {
-    "compile": "compiling",
+    "CompiledProgram": "compiled_program",
     "DistributedCompiledProgram": "distributed_compiled_program",
-    "ParameterInfo": "distributed_compiled_program",
+    "ParamInfo": "compiled_program",
+    "ParameterInfo": "compiled_program",
+    "compile": "compiling",
 }
 _ENUMERATIONS = ("FunctionType", "Level", "Role")
 
 __all__ = [
     "ArgDirection",
+    "CompiledProgram",
     "DistributedCompiledProgram",
     "DistributedConfig",
     "Function",
@@ -64,6 +68,7 @@ __all__ = [
     "Level",
     "OptimizationStrategy",
     "ParamDirection",
+    "ParamInfo",
     "ParameterInfo",
     "PassDumpLevel",
     "Program",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from .. import _core
+from .._jit import _CHIP, _CORE, _HOST
 from .._program import Function, Program
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from .compiled_program import CompiledProgram, Orchestration
 from .distributed_compiled_program import DistributedCompiledProgram
 from .distributed_config import DistributedConfig
 
@@ -37,8 +40,9 @@ def compile(
     emit_source_loc: Any = None,
     dump_ptoas_passes: bool = False,
     runtime: Any = None,
-) -> DistributedCompiledProgram:
-    """Compiles a program for the devices of `distributed_config` (None: one device, id 0).
+) -> "CompiledProgram | DistributedCompiledProgram":
+    """Compiles a program: with a host function for the devices of `distributed_config` (None: one
+    device, id 0), without one for one device, which the call chooses.
 
     platform     "a2a3", "a2a3sim", "a5", "a5sim", or "cpu", which has no scratch limit
     output_dir   gets copies of the compiled program, its C text and its IR; None leaves them in
@@ -62,40 +66,63 @@ def compile(
             "distributed_config must be a pypto.ir.DistributedConfig, "
             f"not {type(distributed_config).__name__}"
         )
-    entry = _entry_of(program)
+    entry = program.entry
+    if entry is not None and entry._plane == _HOST:
+        native = _native(program, entry, platform)
+        return DistributedCompiledProgram(
+            native,
+            platform,
+            distributed_config or DistributedConfig(),
+            program=program,
+            output_dir=None if output_dir is None else _copy(native, Path(output_dir)),
+            source=entry,
+        )
+    return _without_host(program, platform, None if output_dir is None else Path(output_dir))
+
+
+def _native(program: Program, entry: Function, platform: str) -> _core.Program:
     code = entry._function.__code__
     names = code.co_varnames[1 : code.co_argcount]
-    known = program._programs.setdefault(platform, [])
-    native = _core.compile(entry, known, names, None, platform)
-    return DistributedCompiledProgram(
-        native,
-        platform,
-        distributed_config or DistributedConfig(),
-        program=program,
-        output_dir=None if output_dir is None else _copy(native, output_dir),
-        source=entry,
-    )
+    known = program._programs.setdefault((platform, entry.name), [])
+    return _core.compile(entry, known, names, None, platform)
 
 
-def _entry_of(program: Program) -> Function:
-    entry = program.entry
-    if entry is not None:
-        return entry
-    names = [f.name for f in program.functions.values() if f._plane == 0]
-    if len(names) > 1:
+def _without_host(program: Program, platform: str, output_dir: Path | None) -> CompiledProgram:
+    """One native program per orchestration; that of several stand in folders of their own."""
+    made: dict[str, Orchestration] = {}
+    entries = _orchestrations_of(program)
+    for entry in entries:
+        native = _native(program, entry, platform)
+        folder = output_dir
+        if output_dir is not None:
+            folder = _copy(
+                native,
+                output_dir / "next_levels" / entry.name if len(entries) > 1 else output_dir,
+            )
+        made[entry.name] = Orchestration(native, platform, folder, entry, None)
+    return CompiledProgram(made, program, output_dir or next(iter(made.values())).output_dir)
+
+
+def _orchestrations_of(program: Program) -> list[Function]:
+    functions = list(program.functions.values())
+    hosts = [f.name for f in functions if f._plane == _HOST]
+    if hosts:
         raise PyptoValueError(
-            f"program {program.name} has several host functions: {', '.join(names)}; keep one"
+            f"program {program.name} has several host functions: {', '.join(hosts)}; keep one"
         )
-    raise PyptoValueError(
-        f"program {program.name} has no entry: give one method "
-        "level=pl.Level.HOST, role=pl.Role.Orchestrator"
-    )
+    found = [f for f in functions if f._plane == _CHIP]
+    if not found and len(functions) == 1 and not functions[0]._inlined:
+        found = [f for f in functions if f._plane == _CORE]
+    if not found:
+        raise PyptoValueError(
+            f"program {program.name} has no Orchestration function: give one method "
+            "type=pl.FunctionType.Orchestration, or level=pl.Level.HOST, "
+            "role=pl.Role.Orchestrator"
+        )
+    return found
 
 
-def _copy(native: _core.Program, output_dir: Any) -> Any:
-    from pathlib import Path
-
-    target = Path(output_dir)
+def _copy(native: _core.Program, target: Path) -> Path:
     target.mkdir(parents=True, exist_ok=True)
     for file in Path(native.output_dir).iterdir():
         if file.is_file():

@@ -26,6 +26,7 @@ class RunConfig:
     platform            whose limits are enforced: "a2a3", "a2a3sim", "a5", "a5sim"; "cpu" has
                         none. Every platform runs on this machine's CPUs.
     distributed_config  the devices of a host function; None is one device, id 0
+    device_id           the device of a program without a host function
 
     The others are checked and recorded, so that programs which set them run unchanged. Raises
     ValueError or TypeError for values that no run could have.

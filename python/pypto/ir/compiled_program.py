@@ -1,0 +1,293 @@
+"""Compiled programs: what they share, and those that run on one device.
+
+`Runnable` is one native program with its parameters: it checks how many arguments a call has and
+makes the outputs of calls in return style. `CompiledProgram` is what becomes of a program without a
+host function; `DistributedCompiledProgram`, of one with it, has a module of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import _core, _source
+from .._dtypes import DTYPES, DataType
+from .._jit import _settings_of, _title
+from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from ..runtime import RunConfig
+
+
+class ParameterInfo:
+    """One parameter of the function that a program starts with.
+
+    name        as written
+    direction   "In", "Out" or "InOut"
+    shape       -1 stands for a dynamic dimension; None for a scalar
+    dtype       its element type
+    """
+
+    __slots__ = ("name", "direction", "shape", "dtype")
+
+    def __init__(
+        self, name: str, direction: str, shape: list[int] | None, dtype: DataType | None
+    ) -> None:
+        self.name = name
+        self.direction = direction
+        self.shape = shape
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"<{self.direction} {self.name}: {self.shape} {self.dtype}>"
+
+
+ParamInfo = ParameterInfo
+
+
+def _zeros_like_these(args: tuple[Any, ...]) -> Any:
+    """What makes a zeroed tensor for a parameter: of the library that the arguments are from."""
+    of_torch = any(type(arg).__module__.partition(".")[0] == "torch" for arg in args)
+    torch = sys.modules.get("torch")
+    if torch is not None and (of_torch or not args):
+        return lambda p: torch.zeros(p.shape, dtype=getattr(torch, _TORCH.get(p.dtype.name, "_")))
+
+    import numpy
+
+    return lambda p: numpy.zeros(p.shape, dtype=_NUMPY.get(p.dtype.name) or str(p.dtype))
+
+
+_TORCH = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "BOOL": "bool"} | {
+    name: name.lower() for name in DTYPES if name.startswith(("INT", "UINT")) and name[-1].isdigit()
+}
+_NUMPY = {"FP32": "float32", "FP16": "float16", "BOOL": "bool"} | {
+    name: name.lower() for name in DTYPES if name.startswith(("INT", "UINT")) and name[-1].isdigit()
+}
+
+
+class Runnable:
+    """One native program and how it is called.
+
+    source      the function that it starts with
+    baked       scalars that it was compiled for, by the number of the parameter; a call may leave
+                all of them out
+    """
+
+    def __init__(
+        self,
+        native: _core.Program,
+        platform: str,
+        output_dir: Path | None,
+        source: Any,
+        baked: dict[int, Any] | None,
+    ) -> None:
+        from pathlib import Path
+
+        self._program = native
+        self._source = source
+        self._baked = baked or {}
+        self.name: str = native.name
+        self.platform = platform
+        self.output_dir = (output_dir or Path(native.output_dir)).resolve()
+        self.parameters = [
+            ParameterInfo(name, direction, shape, DTYPES.get(dtype))
+            for name, direction, shape, dtype in native.parameters
+        ]
+
+    @property
+    def backend_type(self) -> str:
+        """What hardware the platform stands for."""
+        return "Ascend950" if self.platform.startswith("a5") else "Ascend910B"
+
+    @property
+    def param_names(self) -> list[str]:
+        return [parameter.name for parameter in self.parameters]
+
+    @property
+    def has_return(self) -> bool:
+        """Whether a call in return style gives anything."""
+        return self._source is not None and _source.returns_value(self._source)
+
+    @property
+    def output_indices(self) -> list[int]:
+        """Which parameters a call in return style allocates: the `Out` ones."""
+        return [i for i, parameter in enumerate(self.parameters) if parameter.direction == "Out"]
+
+    @property
+    def object_path(self) -> Path:
+        """The shared object with the native code."""
+        return self.output_dir / os.path.basename(self._program.object_path)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """How the program came about: cache hits and nanoseconds of either half."""
+        return self._program.stats
+
+    def _run(self, args: tuple[Any, ...], config: Any, device_ids: list[int]) -> Any:
+        if config is not None and _settings_of(config, self.name)[0] != self.platform:
+            import warnings
+
+            warnings.warn(
+                f"{self.name} was compiled for platform {self.platform!r}; "
+                f"the call's {config.platform!r} has no effect",
+                stacklevel=3,
+            )
+        made: list[Any] = []
+        if self._baked:
+            args = self._with_baked(args)
+        if len(args) != len(self.parameters):
+            args, made = self._with_outputs(args)
+        self._program.run(args, device_ids, _title(self.name))
+        if not made:
+            return None
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _with_baked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """With the scalars that the program was compiled for, if the call leaves them out."""
+        count, outputs = len(self.parameters) - len(self._baked), self.output_indices
+        if len(args) == count:
+            places = list(range(len(self.parameters)))
+        elif len(args) == count - len(outputs):
+            places = [i for i in range(len(self.parameters)) if i not in outputs]
+        else:
+            return args
+        given = iter(args)
+        return tuple(self._baked[i] if i in self._baked else next(given) for i in places)
+
+    def _with_outputs(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+        """The arguments of a call in return style, completed; and what was made for it."""
+        count, outputs = len(self.parameters), self.output_indices
+        returns = len(outputs) > 0 and self.has_return
+        if not returns or len(args) != count - len(outputs):
+            alternative = f" or {count - len(outputs)} (return)" if returns else ""
+            raise PyptoTypeError(
+                f"{self.name} expects {count} (in-place){alternative} arguments "
+                f"({', '.join(self.param_names)}), got {len(args)}"
+            )
+        make = _zeros_like_these(args)
+        given, made = iter(args), []
+        whole: list[Any] = []
+        for parameter in self.parameters:
+            if parameter.direction != "Out":
+                whole.append(next(given))
+                continue
+            if -1 in (parameter.shape or ()):
+                raise PyptoValueError(
+                    f"{self.name}: the shape {parameter.shape} of '{parameter.name}' contains "
+                    "dynamic dimensions, so it cannot be allocated; pass the tensor"
+                )
+            made.append(make(parameter))
+            whole.append(made[-1])
+        return tuple(whole), made
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.output_dir)
+
+    def __str__(self) -> str:
+        return str(self.output_dir)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} {self.platform} {self.output_dir}>"
+
+
+class Orchestration(Runnable):
+    """A per-device function that runs on one device, started without a host function:
+    `compiled(*tensors)`."""
+
+    def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
+        """Runs it on one device: `config.device_id`, 0 without a config.
+
+        With one argument per parameter (scalars that it was compiled for may be left out) it works
+        in place and returns None. Without the `Out` ones it makes them, filled with zeros, and
+        returns them: one, or a tuple in declared order. Of `config`, the other fields have no
+        effect here.
+        """
+        return self._run(args, config, [getattr(config, "device_id", 0)])
+
+
+class CompiledProgram:
+    """A program without a host function, ready to run on one device. Made by `ir.compile`, and by
+    `compile` of a `@pl.jit` function.
+
+    With one orchestration it is called: `compiled(*tensors)`. With several, each is called by its
+    name: `compiled["name"](*tensors)` or `compiled.name(*tensors)`. Equal to whatever names the same
+    output directory.
+    """
+
+    def __init__(
+        self, orchestrations: dict[str, Orchestration], program: Any, output_dir: Path
+    ) -> None:
+        self._orchestrations = orchestrations
+        self.program = program
+        self.output_dir = output_dir.resolve()
+        any_of_them = next(iter(orchestrations.values()))
+        self.platform: str = any_of_them.platform
+        self.backend_type: str = any_of_them.backend_type
+
+    @property
+    def orchestration_names(self) -> list[str]:
+        """What can be selected, sorted; empty when there is nothing to select."""
+        return sorted(self._orchestrations) if len(self._orchestrations) > 1 else []
+
+    def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
+        """As `Orchestration.__call__`, for the only one."""
+        return self._only("a call")(*args, config=config)
+
+    def _only(self, what: str) -> Orchestration:
+        if len(self._orchestrations) > 1:
+            raise PyptoTypeError(
+                f"Multi-orch program with {', '.join(self.orchestration_names)}: {what} needs one "
+                f'of them; select one explicitly: compiled["{self.orchestration_names[0]}"](...)'
+            )
+        return next(iter(self._orchestrations.values()))
+
+    def __getitem__(self, name: str) -> Orchestration:
+        try:
+            return self._orchestrations[name]
+        except KeyError:
+            known = ", ".join(sorted(self._orchestrations))
+            raise KeyError(f"no orchestration {name!r}; available: {known}") from None
+
+    def __getattr__(self, name: str) -> Any:
+        orchestrations = self.__dict__.get("_orchestrations", {})
+        if name in orchestrations and len(orchestrations) > 1:
+            return orchestrations[name]
+        if name in _OF_THE_ONLY:
+            return getattr(self._only(f"'{name}'"), name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self.orchestration_names, *_OF_THE_ONLY])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (str, os.PathLike)):
+            return NotImplemented
+        return os.path.realpath(other) == str(self.output_dir)
+
+    def __hash__(self) -> int:
+        return hash(self.output_dir)
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.output_dir)
+
+    def __str__(self) -> str:
+        return str(self.output_dir)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._orchestrations)
+        return f"<CompiledProgram {names} {self.platform} {self.output_dir}>"
+
+
+_OF_THE_ONLY = (
+    "has_return",
+    "name",
+    "object_path",
+    "output_indices",
+    "param_names",
+    "parameters",
+    "stats",
+)
