@@ -3,8 +3,8 @@
  *
  * The model. A program runs on a set of ranks. Every rank has the same *windows*: blocks of memory
  * at the same offset in each rank's part of a symmetric heap. A kernel reads and writes its own
- * slice of a window with pld_load and pld_store, a peer's slice with pld_remote_load, and
- * orders itself against peers with signals: pld_notify adds to (or sets) one INT32 cell of a peer's
+ * slice of a window with pld_load and pld_store, a peer's slice with pld_remote_load and
+ * pld_remote_store, and orders itself against peers with signals: pld_notify adds to (or sets) one INT32 cell of a peer's
  * window, pld_wait blocks until a cell of the own window satisfies a comparison.
  *
  * Memory model. pld_notify releases everything that the task did before it; a pld_wait that returns
@@ -66,6 +66,10 @@ typedef struct pld_tensor {
 
 typedef enum pld_notify_op { PLD_ATOMIC_ADD = 0, PLD_SET = 1 } pld_notify_op;
 typedef enum pld_wait_cmp { PLD_EQ = 0, PLD_GE = 1 } pld_wait_cmp;
+
+/* What a store or transfer does to the elements that it reaches: replaces them, or adds to each
+ * atomically (all element types but BOOL; integers wrap; the order of adds is not defined). */
+typedef enum pld_atomic { PLD_PLAIN = 0, PLD_ADD = 1 } pld_atomic;
 
 /* What a wrapper or host function passes to another function: one of the three. */
 typedef enum pld_arg_kind { PLD_ARG_TENSOR, PLD_ARG_INT, PLD_ARG_FLOAT } pld_arg_kind;
@@ -140,6 +144,13 @@ PYPTO_API void pld_store(pld_core *core, const void *tile, const pld_tensor *tar
  */
 PYPTO_API void pld_remote_load(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
                                const int64_t *offsets, const int64_t *extents);
+
+/* Writes the packed tile into the box of rank `peer`'s slice of the window that `target` views, or the part
+ * of `valid` elements from its origin along each dimension (NULL: all). The tile may be used again at
+ * once. The peer sees the bytes when it has waited for a pld_notify that follows. */
+PYPTO_API void pld_remote_store(pld_core *core, const void *tile, const pld_tensor *target,
+                                int64_t peer, const int64_t *offsets, const int64_t *extents,
+                                const int64_t *valid, pld_atomic atomic);
 
 /* pld_load of a part of the tile: `valid` elements from the origin along each dimension (NULL: all),
  * or with `clamp` the part of them that lies inside the tensor. The rest of the tile becomes 0.
@@ -274,6 +285,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_remote_load_part(core, ...) \
     (pld_line(core, __LINE__), pld_remote_load_part(core, __VA_ARGS__))
 #define pld_remote_load(core, ...) (pld_line(core, __LINE__), pld_remote_load(core, __VA_ARGS__))
+#define pld_remote_store(core, ...) (pld_line(core, __LINE__), pld_remote_store(core, __VA_ARGS__))
 #define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
 #define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
 #define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))

@@ -103,6 +103,7 @@ static const char *short_path(arena *a, const char *path)
         {"pypto.language", "pl"},
         {"pl.distributed", "pld"},
         {"pl.Mem", "pl.MemorySpace"},
+        {"pld.AtomicType", "pl.AtomicType"},
         {"pl.ND", "pl.TensorLayout.ND"},
         {"pl.DN", "pl.TensorLayout.DN"},
         {"pl.NZ", "pl.TensorLayout.NZ"},

@@ -34,8 +34,6 @@ bool rule_view(op_call *call, ir_type *result);
 bool rule_tile_slice(op_call *call, ir_type *result);
 bool rule_assemble(op_call *call, ir_type *result);
 bool rule_reshape_memory(op_call *call, ir_type *result);
-bool rule_notify(op_call *call, ir_type *result);
-bool rule_wait(op_call *call, ir_type *result);
 
 /* rules_tile.c */
 bool rule_row(op_call *call, ir_type *result);
@@ -47,6 +45,11 @@ bool rule_col_expand_float(op_call *call, ir_type *result);
 bool rule_matmul(op_call *call, ir_type *result);
 bool rule_matmul_acc(op_call *call, ir_type *result);
 bool rule_reshape(op_call *call, ir_type *result);
+
+/* rules_transfer.c */
+bool rule_remote_store(op_call *call, ir_type *result);
+bool rule_notify(op_call *call, ir_type *result);
+bool rule_wait(op_call *call, ir_type *result);
 
 /* rules_view.c */
 bool rule_part(op_call *call, ir_type *result);
@@ -70,5 +73,22 @@ bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype);
 
 /* The constants of an OPERAND_EXTENTS list. */
 void rule_extents(const ir_operand *list, int64_t *extents);
+
+/* The operand of that name; NULL when the operation has none or it was not given. */
+const ir_operand *rule_given(op_call *call, const char *name);
+
+/* ---- helpers about memory (rules_memory.c) ---- */
+
+/* Whether the list of that kind has an entry per dimension: "offsets rank is 1, but the tensor has
+ * rank 2". */
+bool rule_check_rank(op_call *call, op_operand kind, const ir_type *memory);
+
+/* Whether the box of `extents` may lie in the memory; 0 stands for an extent known at run time only.
+ * `does` is what a box that does not lie there does: "reads past the end of". */
+bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
+                    const ir_operand *offsets, const int64_t *extents);
+
+/* Whether the operand `peer`, if there is one, may be a rank. */
+bool rule_check_peer(op_call *call);
 
 #endif

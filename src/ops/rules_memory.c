@@ -1,14 +1,13 @@
-/* Type rules of operations on tensors and windows: views, loads, stores and signal cells.
+/* Type rules of operations on tensors and windows: views, loads and stores.
  *
- * They share one question, check_box(): does the box of `extents` at `offsets` lie inside the memory?
+ * They share one question, rule_check_box(): does the box of `extents` at `offsets` lie inside the memory?
  * What the constants prove to be outside on every run is refused here, at compile time; everything else
  * the runtime checks at each access. The arithmetic is written so that it cannot overflow. */
 #include "ops/rules.h"
 
 #include "ops/dtypes.h"
 
-/* "offsets rank is 1, but the tensor has rank 2" */
-static bool check_rank(op_call *call, op_operand kind, const ir_type *memory)
+bool rule_check_rank(op_call *call, op_operand kind, const ir_type *memory)
 {
     const ir_operand *list = rule_operand(call, kind);
     if (list->count == memory->ndim)
@@ -20,9 +19,8 @@ static bool check_rank(op_call *call, op_operand kind, const ir_type *memory)
                      memory->ndim);
 }
 
-/* `does` is the verb of the message: "reads", "writes". */
-static bool check_box(op_call *call, const char *does, const ir_type *memory,
-                      const ir_operand *offsets, const int64_t *extents)
+bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
+                    const ir_operand *offsets, const int64_t *extents)
 {
     for (int32_t i = 0; i < memory->ndim; i++) {
         int64_t offset = 0;
@@ -36,7 +34,7 @@ static bool check_box(op_call *call, const char *does, const ir_type *memory,
         if (limit_known && (extents[i] > limit || (offset > limit - extents[i] && extents[i] > 0)))
             return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets,
                              "offsets and shapes count elements; make the box smaller",
-                             "%s past the end of dimension %d: offset %s%lld, extent %lld, but the "
+                             "%s dimension %d: offset %s%lld, extent %lld, but the "
                              "%s has %lld",
                              does, i, offset_known ? "" : "at least ", (long long)offset,
                              (long long)extents[i], ir_kind_name(memory->kind), (long long)limit);
@@ -50,7 +48,7 @@ static ir_operand *memory_operand(op_call *call)
     return memory != NULL ? memory : rule_operand(call, OPERAND_WINDOW);
 }
 
-static bool check_peer(op_call *call)
+bool rule_check_peer(op_call *call)
 {
     int32_t index = op_param_index(call->op, "peer");
     int64_t peer = 0;
@@ -64,8 +62,7 @@ static bool check_peer(op_call *call)
 
 /* ---- loads and stores ---- */
 
-/* The operand of that name; NULL when the operation has none or it was not given. */
-static const ir_operand *given(op_call *call, const char *name)
+const ir_operand *rule_given(op_call *call, const char *name)
 {
     int32_t index = op_param_index(call->op, name);
     if (index < 0 || call->operands[index].kind == IR_OPERAND_NONE)
@@ -100,7 +97,7 @@ static bool check_valid(op_call *call, const ir_operand *valid, int32_t ndim, in
 /* Loads fill tiles that vector and matrix operations start from. */
 static bool check_memory_space(op_call *call)
 {
-    const ir_operand *space = given(call, "target_memory");
+    const ir_operand *space = rule_given(call, "target_memory");
     if (space == NULL || space->number == 1 || space->number == 2)
         return true;
     const char *name = enum_member_name("MemorySpace", space->number);
@@ -114,10 +111,11 @@ bool rule_load(op_call *call, ir_type *result)
     const ir_type *memory = &memory_operand(call)->var->type;
     const ir_operand *offsets = rule_operand(call, OPERAND_OFFSETS);
     const ir_operand *extents = rule_operand(call, OPERAND_EXTENTS);
-    const ir_operand *clamp = given(call, "clamp");
+    const ir_operand *clamp = rule_given(call, "clamp");
     bool clamps = clamp != NULL && clamp->expr->integer != 0;
     int64_t sizes[PYPTO_MAX_DIMS];
-    if (!check_rank(call, OPERAND_OFFSETS, memory) || !check_rank(call, OPERAND_EXTENTS, memory))
+    if (!rule_check_rank(call, OPERAND_OFFSETS, memory) ||
+        !rule_check_rank(call, OPERAND_EXTENTS, memory))
         return false;
     rule_extents(extents, sizes);
     *result =
@@ -127,12 +125,12 @@ bool rule_load(op_call *call, ir_type *result)
     if (ir_static_elems(result) < 0)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, "load smaller pieces in a loop",
                          "the tile is too large");
-    if (!check_valid(call, given(call, "valid_shape"), memory->ndim, sizes, &result->ragged))
+    if (!check_valid(call, rule_given(call, "valid_shape"), memory->ndim, sizes, &result->ragged))
         return false;
     for (int32_t i = 0; clamps && i < memory->ndim; i++)
         sizes[i] = 0;
-    return check_memory_space(call) && check_peer(call) &&
-           check_box(call, "reads", memory, offsets, sizes);
+    return check_memory_space(call) && rule_check_peer(call) &&
+           rule_check_box(call, "reads past the end of", memory, offsets, sizes);
 }
 
 /* A tile of lower rank fills the innermost dimensions; the leading ones count as extent 1. */
@@ -148,7 +146,7 @@ bool rule_store(op_call *call, ir_type *result)
                          "a tile of dtype %s does not go into a %s of dtype %s",
                          pypto_dtype_name(tile->dtype), ir_kind_name(memory->kind),
                          pypto_dtype_name(memory->dtype));
-    if (!check_rank(call, OPERAND_OFFSETS, memory))
+    if (!rule_check_rank(call, OPERAND_OFFSETS, memory))
         return false;
     int32_t leading = memory->ndim - tile->ndim;
     if (leading < 0)
@@ -156,7 +154,7 @@ bool rule_store(op_call *call, ir_type *result)
                          "store into a tensor of the tile's rank",
                          "a tile of rank %d does not go into a %s of rank %d", tile->ndim,
                          ir_kind_name(memory->kind), memory->ndim);
-    const ir_operand *atomic = given(call, "atomic");
+    const ir_operand *atomic = rule_given(call, "atomic");
     if (atomic != NULL && atomic->number != 0)
         return rule_fail(call, DIAG_BAD_ARGUMENTS, atomic, NULL,
                          "atomic=AtomicType.Add is not supported yet");
@@ -167,7 +165,8 @@ bool rule_store(op_call *call, ir_type *result)
             (void)ir_is_const_int(tile->shape[i - leading], &extents[i]);
     }
     *result = *memory;
-    return check_box(call, "writes", memory, rule_operand(call, OPERAND_OFFSETS), extents);
+    return rule_check_box(call, "writes past the end of", memory,
+                          rule_operand(call, OPERAND_OFFSETS), extents);
 }
 
 /* ---- elements ---- */
@@ -185,20 +184,21 @@ static bool check_element(op_call *call, const char *does)
     int64_t one[PYPTO_MAX_DIMS];
     for (int32_t i = 0; i < PYPTO_MAX_DIMS; i++)
         one[i] = 1;
-    return check_rank(call, OPERAND_INDICES, type) && check_box(call, does, type, indices, one);
+    return rule_check_rank(call, OPERAND_INDICES, type) &&
+           rule_check_box(call, does, type, indices, one);
 }
 
 bool rule_read(op_call *call, ir_type *result)
 {
     *result = ir_scalar_type(element_source(call)->dtype);
-    return check_element(call, "reads");
+    return check_element(call, "reads past the end of");
 }
 
 /* The value becomes an element: within integers and within floats, a literal if it fits. */
 bool rule_write(op_call *call, ir_type *result)
 {
     *result = *element_source(call);
-    return check_element(call, "writes") &&
+    return check_element(call, "writes past the end of") &&
            rule_match_scalar(call, rule_operand(call, OPERAND_SCALAR), result->dtype);
 }
 
@@ -247,10 +247,12 @@ bool rule_slice(op_call *call, ir_type *result)
     const ir_type *source = &rule_operand(call, OPERAND_TENSOR)->var->type;
     const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
     int64_t sizes[PYPTO_MAX_DIMS];
-    if (!check_rank(call, OPERAND_EXTENTS, source) || !check_rank(call, OPERAND_OFFSETS, source))
+    if (!rule_check_rank(call, OPERAND_EXTENTS, source) ||
+        !rule_check_rank(call, OPERAND_OFFSETS, source))
         return false;
     rule_extents(shape, sizes);
-    if (!check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes))
+    if (!rule_check_box(call, "reaches past the end of", source,
+                        rule_operand(call, OPERAND_OFFSETS), sizes))
         return false;
     *result = (ir_type){.kind = IR_TENSOR, .dtype = source->dtype, .ndim = source->ndim};
     for (int32_t i = 0; i < source->ndim; i++)
@@ -263,12 +265,14 @@ bool rule_view(op_call *call, ir_type *result)
 {
     const ir_type *source = &memory_operand(call)->var->type;
     const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
-    const ir_operand *dropped = given(call, "drop_dims");
+    const ir_operand *dropped = rule_given(call, "drop_dims");
     int64_t sizes[PYPTO_MAX_DIMS];
-    if (!check_rank(call, OPERAND_SHAPE, source) || !check_rank(call, OPERAND_OFFSETS, source))
+    if (!rule_check_rank(call, OPERAND_SHAPE, source) ||
+        !rule_check_rank(call, OPERAND_OFFSETS, source))
         return false;
     rule_extents(shape, sizes);
-    if (!check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes))
+    if (!rule_check_box(call, "reaches past the end of", source,
+                        rule_operand(call, OPERAND_OFFSETS), sizes))
         return false;
     uint32_t mask = 0;
     for (int32_t i = 0; dropped != NULL && i < dropped->count; i++) {
@@ -293,14 +297,16 @@ bool rule_tile_slice(op_call *call, ir_type *result)
     const ir_type *source = &rule_operand(call, OPERAND_TILE)->var->type;
     const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
     int64_t sizes[PYPTO_MAX_DIMS];
-    if (!check_rank(call, OPERAND_EXTENTS, source) || !check_rank(call, OPERAND_OFFSETS, source))
+    if (!rule_check_rank(call, OPERAND_EXTENTS, source) ||
+        !rule_check_rank(call, OPERAND_OFFSETS, source))
         return false;
     rule_extents(shape, sizes);
     *result = *source;
     for (int32_t i = 0; i < source->ndim; i++)
         result->shape[i] = shape->exprs[i];
-    return check_box(call, "reaches", source, rule_operand(call, OPERAND_OFFSETS), sizes) &&
-           check_valid(call, given(call, "valid_shape"), source->ndim, sizes, &result->ragged);
+    return rule_check_box(call, "reaches past the end of", source,
+                          rule_operand(call, OPERAND_OFFSETS), sizes) &&
+           check_valid(call, rule_given(call, "valid_shape"), source->ndim, sizes, &result->ragged);
 }
 
 /* A block goes into a tensor, window or tile of its dtype; missing leading axes count as 1. */
@@ -326,8 +332,9 @@ bool rule_assemble(op_call *call, ir_type *result)
         if (i >= leading && !(source->ragged && target->kind != IR_TILE))
             (void)ir_is_const_int(source->shape[i - leading], &extents[i]);
     }
-    return check_rank(call, OPERAND_OFFSETS, target) &&
-           check_box(call, "writes", target, rule_operand(call, OPERAND_OFFSETS), extents);
+    return rule_check_rank(call, OPERAND_OFFSETS, target) &&
+           rule_check_box(call, "writes past the end of", target,
+                          rule_operand(call, OPERAND_OFFSETS), extents);
 }
 
 bool rule_reshape_memory(op_call *call, ir_type *result)
@@ -344,44 +351,4 @@ bool rule_reshape_memory(op_call *call, ir_type *result)
                          "the %s has %lld elements, the shape asks for %lld",
                          ir_kind_name(source->kind), (long long)have, (long long)want);
     return true;
-}
-
-/* ---- signals ---- */
-
-/* Signals count in INT32 cells; the operation addresses exactly one. */
-static bool check_cell(op_call *call)
-{
-    const ir_operand *signal = rule_operand(call, OPERAND_WINDOW);
-    const ir_type *type = &signal->var->type;
-    if (type->dtype != PYPTO_INT32)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, signal,
-                         "declare it as pld.DistributedTensor[[...], pl.INT32]",
-                         "signal dtype must be INT32, not %s", pypto_dtype_name(type->dtype));
-    int64_t one_cell[PYPTO_MAX_DIMS];
-    for (int32_t i = 0; i < PYPTO_MAX_DIMS; i++)
-        one_cell[i] = 1;
-    return check_rank(call, OPERAND_OFFSETS, type) && check_peer(call) &&
-           check_box(call, "reaches", type, rule_operand(call, OPERAND_OFFSETS), one_cell);
-}
-
-static bool check_int32(op_call *call, const char *param)
-{
-    const ir_operand *operand = &call->operands[op_param_index(call->op, param)];
-    int64_t value = 0;
-    if (ir_is_const_int(operand->expr, &value) && !dtype_holds(PYPTO_INT32, value))
-        return rule_fail(call, DIAG_BAD_SCALAR, operand, "signal cells are INT32",
-                         "%s %lld does not fit int32", param, (long long)value);
-    return true;
-}
-
-bool rule_notify(op_call *call, ir_type *result)
-{
-    *result = (ir_type){.kind = IR_NONE};
-    return check_cell(call) && check_int32(call, "value");
-}
-
-bool rule_wait(op_call *call, ir_type *result)
-{
-    *result = (ir_type){.kind = IR_NONE};
-    return check_cell(call) && check_int32(call, "expected");
 }

@@ -1,169 +1,48 @@
-/* The device calls that move data: boxes between tiles (packed, private) and tensors or windows
- * (strided, possibly a peer's). Every access is checked against the tensor before a byte moves. */
+/* The device calls on a rank's own memory: boxes between tiles (packed, private) and tensors or windows
+ * (strided), elements, and views. Every access is checked against the tensor before a byte moves.
+ * Access to peers is in transfer.c. */
+#include "runtime/box.h"
 #include "sched/describe.h"
-#include "sched/sched.h"
-
-#include <string.h>
 
 void *(pld_scratch)(pld_core *core)
 {
     return core->scratch;
 }
 
-/* ---- boxes ---- */
-
-static void fail_bounds(pld_core *core, const char *what, const pld_tensor *tensor,
-                        const int64_t *offsets, const int64_t *extents, int32_t d) PYPTO_NORETURN;
-static void fail_bounds(pld_core *core, const char *what, const pld_tensor *tensor,
-                        const int64_t *offsets, const int64_t *extents, int32_t d)
-{
-    char name[NAME_TEXT], at[LIST_TEXT], size[LIST_TEXT], shape[LIST_TEXT];
-    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
-              "%s of %s at %s leaves %s of shape %s: dimension %d ends at %lld, needs %lld + %lld",
-              what, describe_list(size, sizeof size, extents, tensor->ndim),
-              describe_list(at, sizeof at, offsets, tensor->ndim),
-              task_describe(core, tensor, name, sizeof name),
-              describe_list(shape, sizeof shape, tensor->shape, tensor->ndim), d,
-              (long long)tensor->shape[d], (long long)offsets[d], (long long)extents[d]);
-}
-
-/* Bytes from tensor->data to the box's first element. Written so that nothing can overflow: offsets
- * and extents may be any int64. */
-static inline int64_t check_box(pld_core *core, const char *what, const pld_tensor *tensor,
-                                const int64_t *offsets, const int64_t *extents)
-{
-    int64_t elems = 0;
-    for (int32_t d = 0; d < tensor->ndim; ++d) {
-        if (extents[d] < 0 || extents[d] > tensor->shape[d] || offsets[d] < 0 ||
-            offsets[d] > tensor->shape[d] - extents[d])
-            fail_bounds(core, what, tensor, offsets, extents, d);
-        elems += offsets[d] * tensor->stride[d];
-    }
-    return elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-}
-
-/* Copies a box between two strided places, strides in elements. The innermost dimensions that lie
- * packed in both are one memcpy. */
-static void copy_box(char *target, const int64_t *target_stride, const char *source,
-                     const int64_t *source_stride, const int64_t *extents, int32_t ndim,
-                     int64_t width)
-{
-    int32_t outer = ndim;
-    int64_t run = 1;
-    while (outer > 0 && ((target_stride[outer - 1] == run && source_stride[outer - 1] == run) ||
-                         extents[outer - 1] == 1))
-        run *= extents[--outer];
-    const size_t bytes = (size_t)(run * width);
-    if (bytes == 0)
-        return;
-    for (int32_t d = 0; d < outer; ++d)
-        if (extents[d] == 0)
-            return;
-    int64_t index[PYPTO_MAX_DIMS] = {0};
-    for (;;) {
-        memcpy(target, source, bytes);
-        int32_t d = outer - 1;
-        for (; d >= 0; --d) {
-            target += target_stride[d] * width;
-            source += source_stride[d] * width;
-            if (++index[d] < extents[d])
-                break;
-            target -= target_stride[d] * extents[d] * width;
-            source -= source_stride[d] * extents[d] * width;
-            index[d] = 0;
-        }
-        if (d < 0)
-            return;
-    }
-}
-
-/* The strides of a packed tile; returns its elements. */
-static int64_t pack(const int64_t *extents, int32_t ndim, int64_t *stride)
-{
-    int64_t elems = 1;
-    for (int32_t d = ndim - 1; d >= 0; --d) {
-        stride[d] = elems;
-        elems *= extents[d];
-    }
-    return elems;
-}
-
-/* From `box`, the place of the box's first element, into the tile of `extents`, or back. */
-static void load_box(void *tile, const char *box, const pld_tensor *tensor, const int64_t *extents)
-{
-    int64_t stride[PYPTO_MAX_DIMS];
-    (void)pack(extents, tensor->ndim, stride);
-    copy_box(tile, stride, box, tensor->stride, extents, tensor->ndim,
-             pypto_dtype_bytes((pypto_dtype)tensor->dtype));
-}
-
-static void store_box(const void *tile, char *box, const pld_tensor *tensor, const int64_t *extents,
-                      const int64_t *valid)
-{
-    int64_t stride[PYPTO_MAX_DIMS];
-    (void)pack(extents, tensor->ndim, stride);
-    copy_box(box, tensor->stride, tile, stride, valid, tensor->ndim,
-             pypto_dtype_bytes((pypto_dtype)tensor->dtype));
-}
-
-/* Loads part of a tile; `slice` is the address that corresponds to tensor->data. */
-static void load_part(pld_core *core, const char *what, void *tile, const pld_tensor *tensor,
-                      const char *slice, const int64_t *offsets, const int64_t *extents,
-                      const int64_t *valid, bool clamp, int64_t *loaded)
-{
-    bool whole = true;
-    for (int32_t d = 0; d < tensor->ndim; ++d) {
-        int64_t wanted = valid != NULL ? valid[d] : extents[d];
-        if (wanted < 0 || wanted > extents[d])
-            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
-                      "%s: valid_shape %d is %lld, but the tile has %lld elements there", what, d,
-                      (long long)wanted, (long long)extents[d]);
-        if (clamp && offsets[d] >= 0 && offsets[d] > tensor->shape[d] - wanted)
-            wanted = offsets[d] >= tensor->shape[d] ? 0 : tensor->shape[d] - offsets[d];
-        loaded[d] = wanted;
-        whole = whole && wanted == extents[d];
-    }
-    int64_t inside[PYPTO_MAX_DIMS]; /* an empty box may start anywhere when it was clamped */
-    for (int32_t d = 0; d < tensor->ndim; ++d)
-        inside[d] = clamp && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
-    const int64_t at = check_box(core, what, tensor, inside, loaded);
-    const int64_t width = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-    int64_t stride[PYPTO_MAX_DIMS];
-    const int64_t elems = pack(extents, tensor->ndim, stride);
-    if (!whole)
-        memset(tile, 0, (size_t)(elems * width));
-    copy_box(tile, stride, slice + at, tensor->stride, loaded, tensor->ndim, width);
-}
+/* ---- loads and stores ---- */
 
 void(pld_load)(pld_core *core, void *tile, const pld_tensor *source, const int64_t *offsets,
                const int64_t *extents)
 {
     task_check(core);
-    const int64_t at = check_box(core, "a load", source, offsets, extents);
-    load_box(tile, source->data + at, source, extents);
+    const int64_t at = box_check(core, "a load", source, offsets, extents);
+    box_load(core, tile, source->data + at, source, extents, extents);
 }
 
 void(pld_store)(pld_core *core, const void *tile, const pld_tensor *target, const int64_t *offsets,
                 const int64_t *extents)
 {
     task_check(core);
-    const int64_t at = check_box(core, "a store", target, offsets, extents);
-    store_box(tile, target->data + at, target, extents, extents);
+    const int64_t at = box_check(core, "a store", target, offsets, extents);
+    box_store(core, tile, target->data + at, target, extents, extents, false);
+    box_written(core, target, core->owner->header);
 }
 
 void(pld_load_part)(pld_core *core, void *tile, const pld_tensor *source, const int64_t *offsets,
                     const int64_t *extents, const int64_t *valid, bool clamp, int64_t *loaded)
 {
     task_check(core);
-    load_part(core, "a load", tile, source, source->data, offsets, extents, valid, clamp, loaded);
+    box_load_part(core, "a load", tile, source, source->data, offsets, extents, valid, clamp,
+                  loaded);
 }
 
 void(pld_store_part)(pld_core *core, const void *tile, const pld_tensor *target,
                      const int64_t *offsets, const int64_t *extents, const int64_t *valid)
 {
     task_check(core);
-    const int64_t at = check_box(core, "a store", target, offsets, valid);
-    store_box(tile, target->data + at, target, extents, valid);
+    const int64_t at = box_check(core, "a store", target, offsets, valid);
+    box_store(core, tile, target->data + at, target, extents, valid, false);
+    box_written(core, target, core->owner->header);
 }
 
 /* ---- views and boxes of tiles ---- */
@@ -206,9 +85,16 @@ void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *s
         extents[d] = d < leading ? 1 : source->shape[d - leading];
         stride[d] = d < leading ? 0 : source->stride[d - leading];
     }
-    const int64_t at = check_box(core, "an assemble", target, offsets, extents);
-    copy_box(target->data + at, target->stride, source->data, stride, extents, target->ndim,
-             pypto_dtype_bytes((pypto_dtype)target->dtype));
+    const int64_t at = box_check(core, "an assemble", target, offsets, extents);
+    const box b = {target->data + at,
+                   target->stride,
+                   source->data,
+                   stride,
+                   extents,
+                   target->ndim,
+                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    box_move(core, &b, box_write_mode(target, false), (pypto_dtype)target->dtype);
+    box_written(core, target, core->owner->header);
 }
 
 /* Elements from the tile's first to the box's first. */
@@ -230,10 +116,11 @@ void(pld_tile_slice)(pld_core *core, void *tile, const void *source, int64_t wid
                      const int64_t *shape, const int64_t *extents, const int64_t *offsets)
 {
     int64_t from[PYPTO_MAX_DIMS], to[PYPTO_MAX_DIMS];
-    (void)pack(shape, ndim, from);
-    (void)pack(extents, ndim, to);
+    (void)box_pack(shape, ndim, from);
+    (void)box_pack(extents, ndim, to);
     const int64_t at = check_tile_box(core, "a slice", ndim, shape, from, extents, offsets);
-    copy_box(tile, to, (const char *)source + at * width, from, extents, ndim, width);
+    const box b = {tile, to, (const char *)source + at * width, from, extents, ndim, width};
+    box_move(core, &b, BOX_COPY, PYPTO_UINT8);
 }
 
 void(pld_tile_slice_part)(pld_core *core, void *tile, const void *source, int64_t width,
@@ -258,10 +145,11 @@ void(pld_tile_assemble)(pld_core *core, void *target, const void *tile, int64_t 
                         const int64_t *shape, const int64_t *extents, const int64_t *offsets)
 {
     int64_t from[PYPTO_MAX_DIMS], to[PYPTO_MAX_DIMS];
-    (void)pack(extents, ndim, from);
-    (void)pack(shape, ndim, to);
+    (void)box_pack(extents, ndim, from);
+    (void)box_pack(shape, ndim, to);
     const int64_t at = check_tile_box(core, "an assemble", ndim, shape, to, extents, offsets);
-    copy_box((char *)target + at * width, to, tile, from, extents, ndim, width);
+    const box b = {(char *)target + at * width, to, tile, from, extents, ndim, width};
+    box_move(core, &b, BOX_COPY, PYPTO_UINT8);
 }
 
 /* ---- elements ---- */
@@ -271,7 +159,7 @@ static char *element_at(pld_core *core, const char *what, const pld_tensor *tens
 {
     static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
     task_check(core);
-    return tensor->data + check_box(core, what, tensor, indices, one);
+    return tensor->data + box_check(core, what, tensor, indices, one);
 }
 
 int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *indices)
@@ -283,7 +171,8 @@ int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *i
     case PYPTO_INT8: return *(const int8_t *)at;
     case PYPTO_INT16: return *(const int16_t *)at;
     case PYPTO_UINT16: return *(const uint16_t *)at;
-    case PYPTO_INT32: return *(const int32_t *)at;
+    case PYPTO_INT32: /* a cell that peers may be notifying */
+        return atomic_load_explicit((const _Atomic int32_t *)at, memory_order_relaxed);
     case PYPTO_UINT32: return *(const uint32_t *)at;
     default: return *(const int64_t *)at;
     }
@@ -333,49 +222,9 @@ void(pld_write_float)(pld_core *core, const pld_tensor *target, const int64_t *i
 
 /* ---- windows ---- */
 
-static const pld_window *need_window(pld_core *core, const pld_tensor *tensor)
-{
-    char name[NAME_TEXT];
-    if (tensor->window == NULL)
-        task_fail(core, DIAG_NO_WINDOW, "%s is plain memory: only pld.DistributedTensor has peers",
-                  task_describe(core, tensor, name, sizeof name));
-    return tensor->window;
-}
-
 const pld_comm *(pld_get_comm)(pld_core *core, const pld_tensor *tensor)
 {
-    return need_window(core, tensor)->comm;
-}
-
-/* Where `source` lies in rank `peer`'s slice. */
-static const char *peer_data(pld_core *core, const pld_tensor *source, int64_t peer)
-{
-    const pld_window *window = need_window(core, source);
-    char name[NAME_TEXT];
-    if (peer < 0 || peer >= window->comm->nranks)
-        task_fail(core, DIAG_PEER_OUT_OF_RANGE,
-                  "peer %lld does not exist: the domain of %s has ranks 0 to %d", (long long)peer,
-                  task_describe(core, source, name, sizeof name), window->comm->nranks - 1);
-    return window->device_base + window->stride * window->comm->devices[peer] +
-           (source->data - window->base);
-}
-
-void(pld_remote_load)(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
-                      const int64_t *offsets, const int64_t *extents)
-{
-    task_check(core);
-    const char *slice = peer_data(core, source, peer);
-    const int64_t at = check_box(core, "a remote load", source, offsets, extents);
-    load_box(tile, slice + at, source, extents);
-}
-
-void(pld_remote_load_part)(pld_core *core, void *tile, const pld_tensor *source, int64_t peer,
-                           const int64_t *offsets, const int64_t *extents, const int64_t *valid,
-                           int64_t *loaded)
-{
-    task_check(core);
-    const char *slice = peer_data(core, source, peer);
-    load_part(core, "a remote load", tile, source, slice, offsets, extents, valid, false, loaded);
+    return task_need_window(core, tensor)->comm;
 }
 
 pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
@@ -419,7 +268,7 @@ pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, con
     int64_t bytes = 0;
     fits = fits &&
            !__builtin_mul_overflow(elems, pypto_dtype_bytes((pypto_dtype)tensor->dtype), &bytes);
-    const pld_window *window = need_window(core, tensor);
+    const pld_window *window = task_need_window(core, tensor);
     if (!fits || bytes > window->bytes - (tensor->data - window->base))
         task_fail(core, DIAG_WINDOW_TOO_LARGE,
                   "a view of shape %s (%s) does not fit into %s of %lld bytes",

@@ -124,6 +124,10 @@ void task_fail(pld_core *core, diag_code code, const char *format, ...)
     PYPTO_NORETURN PYPTO_PRINTF(3, 4);
 /* Blocks until core->wait (and core->cell) is satisfied. */
 void task_wait(pld_core *core);
+/* The window of a tensor, and the device of rank `peer` of its domain; both fail for those that do not
+ * exist. */
+const pld_window *task_need_window(pld_core *core, const pld_tensor *tensor);
+int32_t task_device_of(pld_core *core, const pld_tensor *tensor, int64_t peer);
 /* "window 'data_buf' (parameter 'data')" or "parameter 'inp'", into `text`; returns `text`. */
 const char *task_describe(const pld_core *core, const pld_tensor *tensor, char *text,
                           int64_t bytes);

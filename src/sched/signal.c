@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void(pld_line)(pld_core *core, int32_t line)
 {
@@ -63,6 +64,48 @@ void(pld_fail)(pld_core *core, const char *format, ...)
     task_fail(core, DIAG_KERNEL_FAILED, "%s", text);
 }
 
+/* ---- peers ---- */
+
+const pld_window *task_need_window(pld_core *core, const pld_tensor *tensor)
+{
+    char name[NAME_TEXT];
+    if (__builtin_expect(tensor->window == NULL, 0))
+        task_fail(core, DIAG_NO_WINDOW, "%s is plain memory: only pld.DistributedTensor has peers",
+                  task_describe(core, tensor, name, sizeof name));
+    return tensor->window;
+}
+
+static void fail_peer(pld_core *core, const pld_tensor *tensor, int64_t peer) PYPTO_NORETURN;
+static void fail_peer(pld_core *core, const pld_tensor *tensor, int64_t peer)
+{
+    char name[NAME_TEXT], devices[2 * LIST_TEXT] = "", other[64] = "";
+    const pld_comm *comm = tensor->window->comm;
+    int64_t list[PYPTO_MAX_RANKS];
+    bool renumbered = false;
+    for (int32_t r = 0; r < comm->nranks; ++r) {
+        list[r] = comm->devices[r];
+        renumbered |= list[r] != r;
+        if (list[r] == peer)
+            snprintf(other, sizeof other, ", where device %d is rank %d", (int)peer, r);
+    }
+    if (renumbered) {
+        strcpy(devices, ", which are the devices ");
+        (void)describe_list(devices + strlen(devices), (int64_t)(sizeof devices - strlen(devices)),
+                            list, comm->nranks);
+    }
+    task_fail(core, DIAG_PEER_OUT_OF_RANGE,
+              "peer %lld does not exist: the domain of %s has ranks 0 to %d%s%s", (long long)peer,
+              task_describe(core, tensor, name, sizeof name), comm->nranks - 1, devices, other);
+}
+
+int32_t task_device_of(pld_core *core, const pld_tensor *tensor, int64_t peer)
+{
+    const pld_comm *comm = task_need_window(core, tensor)->comm;
+    if (__builtin_expect(peer < 0 || peer >= comm->nranks, 0))
+        fail_peer(core, tensor, peer);
+    return comm->devices[peer];
+}
+
 /* ---- signals ---- */
 
 /* Offset in elements of a signal cell; fails unless the tensor is an INT32 window that has it. */
@@ -71,9 +114,7 @@ static int64_t cell_index(pld_core *core, const pld_tensor *signal, const int64_
     char name[NAME_TEXT];
     char at[LIST_TEXT];
     char shape[LIST_TEXT];
-    if (signal->window == NULL)
-        task_fail(core, DIAG_NO_WINDOW, "%s has no window: signals live in pld.DistributedTensor",
-                  task_describe(core, signal, name, sizeof name));
+    (void)task_need_window(core, signal);
     if (signal->dtype != PYPTO_INT32)
         task_fail(core, DIAG_KERNEL_FAILED, "%s is %s: signals are INT32",
                   task_describe(core, signal, name, sizeof name),
@@ -91,23 +132,12 @@ static int64_t cell_index(pld_core *core, const pld_tensor *signal, const int64_
     return index;
 }
 
-static const pld_comm *check_peer(pld_core *core, const pld_tensor *signal, int64_t peer)
-{
-    const pld_comm *comm = signal->window->comm;
-    char name[NAME_TEXT];
-    if (peer < 0 || peer >= comm->nranks)
-        task_fail(core, DIAG_PEER_OUT_OF_RANGE,
-                  "peer %lld does not exist: the domain of %s has ranks 0 to %d", (long long)peer,
-                  task_describe(core, signal, name, sizeof name), comm->nranks - 1);
-    return comm;
-}
-
 void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const int64_t *cell,
                  int64_t value, pld_notify_op op)
 {
     task_check(core);
     const int64_t index = cell_index(core, signal, cell);
-    const int32_t device = check_peer(core, signal, peer)->devices[peer];
+    const int32_t device = task_device_of(core, signal, peer);
     const pld_window *w = signal->window;
     char *mine = signal->data + index * 4;
     _Atomic int32_t *target =

@@ -41,6 +41,17 @@ static inline void rank_ring(const segment *s, rank_header *rank)
     }
 }
 
+/* The same behind changes that were plain or relaxed stores. The read-modify-write takes its place among
+ * the sleepers': either it is behind theirs and sees them, or theirs is behind it and they see the
+ * stores (it releases, theirs acquires). */
+static inline void rank_ring_behind(const segment *s, rank_header *rank)
+{
+    if (atomic_fetch_add_explicit(&rank->sleepers, 0, memory_order_seq_cst) != 0) {
+        atomic_fetch_add_explicit(&rank->bell, 1, memory_order_seq_cst);
+        s->transport->wake(&rank->bell);
+    }
+}
+
 /* Wakes every rank that sleeps. */
 void segment_ring_all(const segment *s);
 

@@ -4,11 +4,11 @@ Window buffers and their views, the ranks of a communication domain, signals bet
 access to the memory of peers.
 """
 
-from .. import _operations
+from .. import AtomicType, _operations  # local stores have it, too
 from .._annotations import CommCtx, DistributedTensor
 
 __pypto_path__ = "pld"
 __getattr__ = _operations.missing("pld", __name__)
 
-__all__ = ["CommCtx", "DistributedTensor"]
+__all__ = ["AtomicType", "CommCtx", "DistributedTensor"]
 __all__ += _operations.fill("pld", globals())

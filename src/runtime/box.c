@@ -1,0 +1,341 @@
+/* Moving boxes: see box.h.
+ *
+ * A box is first reduced: dimensions of one element go, and neighbours that lie without a gap in both
+ * places become one. What is left is a nest of loops around a run, which is one memcpy when it is
+ * packed on both sides, else a loop over elements of a known width. So a full slice of any rank is one
+ * memcpy, rows of a matrix are one per row, and a column is a plain loop.
+ *
+ * A transfer of gigabytes must not keep its rank from noticing that the call was given up: the poison
+ * is looked at behind every PIECE bytes. */
+#include "runtime/box.h"
+
+#include "sched/describe.h"
+
+#include <string.h>
+
+#define PIECE (INT64_C(4) << 20)
+
+/* A reduced box: byte strides, outermost first. */
+typedef struct loops {
+    char *target;
+    const char *source;
+    int64_t target_step[PYPTO_MAX_DIMS];
+    int64_t source_step[PYPTO_MAX_DIMS];
+    int64_t count[PYPTO_MAX_DIMS];
+    int32_t depth;
+    int64_t width;
+    bool overlap;
+} loops;
+
+void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const int64_t *offsets,
+              const int64_t *extents, int32_t d)
+{
+    char name[NAME_TEXT], at[LIST_TEXT], size[LIST_TEXT], shape[LIST_TEXT];
+    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+              "%s of %s at %s leaves %s of shape %s: dimension %d ends at %lld, needs %lld + %lld",
+              what, describe_list(size, sizeof size, extents, tensor->ndim),
+              describe_list(at, sizeof at, offsets, tensor->ndim),
+              task_describe(core, tensor, name, sizeof name),
+              describe_list(shape, sizeof shape, tensor->shape, tensor->ndim), d,
+              (long long)tensor->shape[d], (long long)offsets[d], (long long)extents[d]);
+}
+
+int64_t box_pack(const int64_t *extents, int32_t ndim, int64_t *stride)
+{
+    int64_t elems = 1;
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        stride[d] = elems;
+        elems *= extents[d];
+    }
+    return elems;
+}
+
+/* ---- reducing ---- */
+
+/* False when the box is empty. */
+static bool reduce(const box *b, loops *l)
+{
+    l->target = b->target;
+    l->source = b->source;
+    l->width = b->width;
+    l->depth = 0;
+    for (int32_t d = 0; d < b->ndim; ++d) {
+        if (b->extents[d] <= 0)
+            return false;
+        if (b->extents[d] == 1)
+            continue;
+        const int64_t count = b->extents[d];
+        const int64_t target_step = b->target_stride[d] * b->width;
+        const int64_t source_step = b->source_stride[d] * b->width;
+        const int32_t outer = l->depth - 1;
+        if (outer >= 0 && l->target_step[outer] == target_step * count &&
+            l->source_step[outer] == source_step * count) {
+            l->count[outer] *= count;
+            l->target_step[outer] = target_step;
+            l->source_step[outer] = source_step;
+            continue;
+        }
+        l->count[l->depth] = count;
+        l->target_step[l->depth] = target_step;
+        l->source_step[l->depth] = source_step;
+        ++l->depth;
+    }
+    return true;
+}
+
+/* Bytes from the first element's begin to the last one's end. */
+static int64_t extent_of(const loops *l, const int64_t *step)
+{
+    int64_t bytes = l->width;
+    for (int32_t i = 0; i < l->depth; ++i)
+        bytes += (l->count[i] - 1) * step[i];
+    return bytes;
+}
+
+/* A box that moves up within its own bytes is copied from its end, as memmove does. */
+static void order(loops *l)
+{
+    const uintptr_t target = (uintptr_t)l->target;
+    const uintptr_t source = (uintptr_t)l->source;
+    l->overlap = target < source + (uintptr_t)extent_of(l, l->source_step) &&
+                 source < target + (uintptr_t)extent_of(l, l->target_step);
+    if (!l->overlap || target <= source)
+        return;
+    for (int32_t i = 0; i < l->depth; ++i) {
+        if (i == l->depth - 1 && l->target_step[i] == l->width && l->source_step[i] == l->width)
+            break; /* memmove sees to it */
+        l->target += (l->count[i] - 1) * l->target_step[i];
+        l->source += (l->count[i] - 1) * l->source_step[i];
+        l->target_step[i] = -l->target_step[i];
+        l->source_step[i] = -l->source_step[i];
+    }
+}
+
+/* ---- runs ---- */
+
+#define COPY_STRIDED(type)                                                              \
+    for (int64_t i = 0; i < count; ++i, target += target_step, source += source_step) { \
+        type element;                                                                   \
+        memcpy(&element, source, sizeof element);                                       \
+        memcpy(target, &element, sizeof element);                                       \
+    }
+
+static void copy_strided(char *target, int64_t target_step, const char *source, int64_t source_step,
+                         int64_t count, int64_t width)
+{
+    switch (width) {
+    case 1: COPY_STRIDED(uint8_t) break;
+    case 2: COPY_STRIDED(uint16_t) break;
+    case 4: COPY_STRIDED(uint32_t) break;
+    default: COPY_STRIDED(uint64_t) break;
+    }
+}
+
+/* Whole words; a packed run goes by pairs where both sides allow it, which makes it as fast as the
+ * memory is. */
+static void copy_words(char *target, int64_t target_step, const char *source, int64_t source_step,
+                       int64_t count)
+{
+    if (target_step == 4 && source_step == 4 &&
+        ((uintptr_t)target & 7) == ((uintptr_t)source & 7)) {
+        for (; count > 0 && ((uintptr_t)target & 7) != 0; --count, target += 4, source += 4)
+            atomic_store_explicit(
+                (_Atomic uint32_t *)(void *)target,
+                atomic_load_explicit((const _Atomic uint32_t *)(const void *)source,
+                                     memory_order_relaxed),
+                memory_order_relaxed);
+        for (; count > 1; count -= 2, target += 8, source += 8)
+            atomic_store_explicit(
+                (_Atomic uint64_t *)(void *)target,
+                atomic_load_explicit((const _Atomic uint64_t *)(const void *)source,
+                                     memory_order_relaxed),
+                memory_order_relaxed);
+    }
+    for (int64_t i = 0; i < count; ++i, target += target_step, source += source_step)
+        atomic_store_explicit((_Atomic uint32_t *)(void *)target,
+                              atomic_load_explicit((const _Atomic uint32_t *)(const void *)source,
+                                                   memory_order_relaxed),
+                              memory_order_relaxed);
+}
+
+/* No order: whoever reads the sums has waited for a notify of everybody who adds. */
+#define ADD_INTEGERS(type)                                                            \
+    for (int64_t i = 0; i < count; ++i, target += target_step, source += source_step) \
+        atomic_fetch_add_explicit((_Atomic type *)(void *)target,                     \
+                                  *(const type *)(const void *)source, memory_order_relaxed);
+
+#define ADD_FLOATS(bits_type, sum)                                                              \
+    for (int64_t i = 0; i < count; ++i, target += target_step, source += source_step) {         \
+        _Atomic bits_type *cell = (_Atomic bits_type *)(void *)target;                          \
+        const bits_type addend = *(const bits_type *)(const void *)source;                      \
+        bits_type before = atomic_load_explicit(cell, memory_order_relaxed);                    \
+        while (!atomic_compare_exchange_weak_explicit(cell, &before, sum, memory_order_relaxed, \
+                                                      memory_order_relaxed))                    \
+            ;                                                                                   \
+    }
+
+static uint32_t add_fp32(uint32_t x_bits, uint32_t y_bits)
+{
+    float x, y;
+    memcpy(&x, &x_bits, sizeof x);
+    memcpy(&y, &y_bits, sizeof y);
+    x += y;
+    memcpy(&x_bits, &x, sizeof x);
+    return x_bits;
+}
+
+static void add_run(char *target, int64_t target_step, const char *source, int64_t source_step,
+                    int64_t count, pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_INT8:
+    case PYPTO_UINT8: ADD_INTEGERS(uint8_t) break;
+    case PYPTO_INT16:
+    case PYPTO_UINT16: ADD_INTEGERS(uint16_t) break;
+    case PYPTO_INT32:
+    case PYPTO_UINT32: ADD_INTEGERS(uint32_t) break;
+    case PYPTO_FP16:
+        ADD_FLOATS(uint16_t,
+                   pld_float_to_fp16(pld_fp16_to_float(before) + pld_fp16_to_float(addend)))
+        break;
+    case PYPTO_BF16:
+        ADD_FLOATS(uint16_t,
+                   pld_float_to_bf16(pld_bf16_to_float(before) + pld_bf16_to_float(addend)))
+        break;
+    case PYPTO_FP32: ADD_FLOATS(uint32_t, add_fp32(before, addend)) break;
+    default: ADD_INTEGERS(uint64_t) break;
+    }
+}
+
+/* ---- boxes ---- */
+
+static void move_piece(const loops *l, char *target, int64_t target_step, const char *source,
+                       int64_t source_step, int64_t count, box_mode mode, pypto_dtype dtype)
+{
+    const bool packed = target_step == l->width && source_step == l->width;
+    if (mode == BOX_ADD)
+        add_run(target, target_step, source, source_step, count, dtype);
+    else if (packed && l->overlap)
+        memmove(target, source, (size_t)(count * l->width));
+    else if (mode == BOX_WORDS)
+        copy_words(target, target_step, source, source_step, count);
+    else if (packed)
+        memcpy(target, source, (size_t)(count * l->width));
+    else
+        copy_strided(target, target_step, source, source_step, count, l->width);
+}
+
+/* The innermost dimension. An overlapping one goes in one piece: memmove knows its direction. */
+static void move_run(pld_core *core, const loops *l, box_mode mode, pypto_dtype dtype)
+{
+    const int32_t last = l->depth - 1;
+    const int64_t target_step = last < 0 ? l->width : l->target_step[last];
+    const int64_t source_step = last < 0 ? l->width : l->source_step[last];
+    const int64_t most = PIECE / l->width;
+    char *target = l->target;
+    const char *source = l->source;
+    int64_t count = last < 0 ? 1 : l->count[last];
+    for (; count > most && !l->overlap; count -= most) {
+        move_piece(l, target, target_step, source, source_step, most, mode, dtype);
+        target += most * target_step;
+        source += most * source_step;
+        task_check(core);
+    }
+    move_piece(l, target, target_step, source, source_step, count, mode, dtype);
+}
+
+void box_move(pld_core *core, const box *b, box_mode mode, pypto_dtype dtype)
+{
+    loops l;
+    if (!reduce(b, &l))
+        return;
+    order(&l);
+    const int32_t outer = l.depth - 1; /* the innermost is the run */
+    if (outer <= 0) {
+        move_run(core, &l, mode, dtype);
+        return;
+    }
+    const int64_t run_bytes = l.count[outer] * l.width;
+    int64_t index[PYPTO_MAX_DIMS] = {0};
+    int64_t moved = 0;
+    for (;;) {
+        move_run(core, &l, mode, dtype);
+        moved += run_bytes;
+        if (moved > PIECE) {
+            task_check(core);
+            moved = 0;
+        }
+        int32_t d = outer - 1;
+        for (; d >= 0; --d) {
+            l.target += l.target_step[d];
+            l.source += l.source_step[d];
+            if (++index[d] < l.count[d])
+                break;
+            l.target -= l.target_step[d] * l.count[d];
+            l.source -= l.source_step[d] * l.count[d];
+            index[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+/* ---- tiles ---- */
+
+void box_load(pld_core *core, void *tile, const char *first, const pld_tensor *source,
+              const int64_t *extents, const int64_t *valid)
+{
+    int64_t stride[PYPTO_MAX_DIMS];
+    (void)box_pack(extents, source->ndim, stride);
+    const box b = {tile,
+                   stride,
+                   first,
+                   source->stride,
+                   valid,
+                   source->ndim,
+                   pypto_dtype_bytes((pypto_dtype)source->dtype)};
+    box_move(core, &b, BOX_COPY, (pypto_dtype)source->dtype);
+}
+
+void box_store(pld_core *core, const void *tile, char *first, const pld_tensor *target,
+               const int64_t *extents, const int64_t *valid, bool adds)
+{
+    int64_t stride[PYPTO_MAX_DIMS];
+    (void)box_pack(extents, target->ndim, stride);
+    const box b = {first,
+                   target->stride,
+                   tile,
+                   stride,
+                   valid,
+                   target->ndim,
+                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
+}
+
+void box_load_part(pld_core *core, const char *what, void *tile, const pld_tensor *source,
+                   const char *slice, const int64_t *offsets, const int64_t *extents,
+                   const int64_t *valid, bool clamp, int64_t *loaded)
+{
+    bool whole = true;
+    for (int32_t d = 0; d < source->ndim; ++d) {
+        int64_t wanted = valid != NULL ? valid[d] : extents[d];
+        if (wanted < 0 || wanted > extents[d])
+            task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                      "%s: valid_shape %d is %lld, but the tile has %lld elements there", what, d,
+                      (long long)wanted, (long long)extents[d]);
+        if (clamp && offsets[d] >= 0 && offsets[d] > source->shape[d] - wanted)
+            wanted = offsets[d] >= source->shape[d] ? 0 : source->shape[d] - offsets[d];
+        loaded[d] = wanted;
+        whole = whole && wanted == extents[d];
+    }
+    int64_t inside[PYPTO_MAX_DIMS]; /* an empty box may start anywhere when it was clamped */
+    for (int32_t d = 0; d < source->ndim; ++d)
+        inside[d] = clamp && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
+    const int64_t at = box_check(core, what, source, inside, loaded);
+    if (!whole) {
+        int64_t stride[PYPTO_MAX_DIMS];
+        const int64_t elems = box_pack(extents, source->ndim, stride);
+        memset(tile, 0, (size_t)(elems * pypto_dtype_bytes((pypto_dtype)source->dtype)));
+    }
+    box_load(core, tile, slice + at, source, extents, loaded);
+}
