@@ -1,26 +1,68 @@
-"""The documentation runs: the Python blocks of each page, in order, as one script; and its table of
-environment variables is the library's."""
+"""The documentation runs.
 
+The Python blocks of a page, in order, are one script. A block marked `python body` is the body of the page's
+kernel that has `...` for one; it runs on two devices, and its last comments say what must then be true, for
+each rank, of x and y (what the rank was given and what it wrote), xs (what all were given), r (its number) and
+n; or which error it is. Tables of names are the library's."""
+
+import itertools
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import pypto
+from programs import config, from_text
 from pypto import _core
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()]
 
 
+def blocks(page, mark=""):
+    """The blocks of a page with a mark, with the line that each begins at."""
+    text = page.read_text()
+    for found in re.finditer(rf"^```python{mark}\n(.*?)^```", text, re.S | re.M):
+        yield text.count("\n", 0, found.start(1)) + 1, found.group(1)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks))
+    script.write_text("\n".join(text for _, text in blocks(page)))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+BODIES = [(page, *block) for page in PAGES for block in blocks(page, " body")]
+NAMES = [f"{page.name}:{line}" for page, line, _ in BODIES]
+
+
+@pytest.mark.parametrize("page, line, body", BODIES, ids=NAMES)
+def test_body_blocks_hold(page, line, body):
+    lines = body.splitlines()
+    claims = [text[2:] for text in itertools.takewhile(lambda text: text[0] == "#", reversed(lines))]
+    assert claims, f"{page.name}:{line} claims nothing"
+    (program,) = [text for _, text in blocks(page) if re.search(r"^    \.\.\.", text, re.M)]
+    indented = "\n".join("    " + text for text in lines)
+    host = from_text(re.sub(r"^    \.\.\..*$", lambda _: indented, program, flags=re.M))["host"]
+    xs = np.arange(64, dtype=np.float32).reshape(2, 4, 8)
+    ys = np.zeros_like(xs)
+    for claim in claims:
+        if re.match(r"\w+Error: ", claim):
+            name, _, words = claim.partition(": ")
+            with pytest.raises(getattr(pypto.errors, name)) as caught:
+                host(xs, ys, 3, config=config(2))
+            assert words in str(caught.value)
+            continue
+        ys[:] = 0
+        host(xs, ys, 3, config=config(2))
+        for r in range(2):
+            names = {"np": np, "x": xs[r], "y": ys[r], "xs": xs, "r": r, "n": 3}
+            assert np.all(eval(claim, names)), f"{page.name}:{line}, rank {r}: {claim}\n{ys[r]}"
 
 
 def test_environment_table_is_complete():
