@@ -14,6 +14,57 @@ from programs import config, from_text
 G = pl.dynamic("G")
 W = 32
 
+# ---- A: a ring shift; rank r ends with the row of rank r - 1 ----
+
+
+@pl.program
+class Shift:
+    @pl.function(type=pl.FunctionType.InCore)
+    def hop(
+        self,
+        a: pl.Tensor[[1, W], pl.FP32],
+        z: pl.Out[pl.Tensor[[1, W], pl.FP32]],
+        box: pl.InOut[pld.DistributedTensor[[1, W], pl.FP32]],
+        bell: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]],
+        nxt: pl.Scalar[pl.INT32],
+    ) -> pl.Tensor[[1, W], pl.FP32]:
+        t = pl.load(a, [0, 0], [1, W])
+        pld.tile.remote_store(t, target=box, peer=nxt, offsets=[0, 0])
+        pld.system.notify(bell, peer=nxt, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+        pld.system.wait(bell, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        return pl.store(pl.load(box, [0, 0], [1, W]), [0, 0], z)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def chip(
+        self,
+        a: pl.Tensor[[1, W], pl.FP32],
+        z: pl.Out[pl.Tensor[[1, W], pl.FP32]],
+        box: pl.InOut[pld.DistributedTensor[[1, W], pl.FP32]],
+        bell: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]],
+        nxt: pl.Scalar[pl.INT32],
+    ) -> pl.Tensor[[1, W], pl.FP32]:
+        return self.hop(a, z, box, bell, nxt)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(
+        self, a: pl.Tensor[[G, 1, W], pl.FP32], z: pl.Out[pl.Tensor[[G, 1, W], pl.FP32]]
+    ) -> pl.Tensor[[G, 1, W], pl.FP32]:
+        bb = pld.alloc_window_buffer(W * pl.FP32.get_byte())
+        sb = pld.alloc_window_buffer(pl.INT32.get_byte())
+        for r in pl.range(pld.world_size()):
+            box = pld.window(bb, [1, W], dtype=pl.FP32)
+            bell = pld.window(sb, [1, 1], dtype=pl.INT32)
+            self.chip(a[r], z[r], box, bell, (r + 1) % pld.world_size(), device=r)
+        return z
+
+
+def test_ring_shift(ranks, transport):
+    a = numbers(ranks, 1, W)
+    z = np.zeros_like(a)
+    compiled(Shift, ranks)(a, z)
+    assert (z == np.roll(a, 1, axis=0)).all()
+
+
 # ---- B: publish, exchange, consume; each rank's tasks in order, the ranks side by side ----
 
 
