@@ -12,11 +12,12 @@ export CC
 endif
 VENV ?= .venv
 PYTHON ?= /usr/bin/python3
+MINUTES ?= 10
 export BUILD VENV PYTHON
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
-.PHONY: all run check soak bench fresh format tidy clean help
+.PHONY: all run check soak fuzz bench fresh format tidy clean help
 
 all: ## build, and install into .venv (what is missing comes through apt-get)
 	@scripts/install-deps build
@@ -33,6 +34,10 @@ check: ## all of `make`, then every test
 soak: all ## long runs: minutes of kills, calls and computing
 	@scripts/install-deps check
 	$(VENV)/bin/python -m pytest -q tests/soak
+
+fuzz: ## fuzz the compiler for MINUTES (10) with new random inputs
+	@scripts/install-deps build check
+	@scripts/fuzz minutes $(MINUTES)
 
 bench: all ## all of `make`, then the benchmarks
 	@scripts/install-deps bench

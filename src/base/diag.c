@@ -161,6 +161,13 @@ void diag_source(pypto_status *status, const char *line_text)
     last->source = source;
 }
 
+void diag_hint(pypto_status *status, const char *hint)
+{
+    pypto_diagnostic *last = last_of(status);
+    if (last != NULL && last != &diag_exhausted && last->hint == NULL)
+        last->hint = alloc_strdup(hint);
+}
+
 void diag_append(pypto_status *to, pypto_status *from)
 {
     if (from->diagnostics == NULL)

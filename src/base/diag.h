@@ -51,8 +51,9 @@ void diag_vadd(pypto_status *status, diag_code code, pypto_span span, const char
 void diag_note(pypto_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void diag_source(pypto_status *status, const char *line_text) EXPORTED(diag_source);
 
-/* Gives the diagnostic added last a place, unless it has one. */
+/* Give the diagnostic added last a place and a hint, unless it has them. */
 void diag_place(pypto_status *status, pypto_span span);
+void diag_hint(pypto_status *status, const char *hint);
 
 /* A status with one diagnostic without a place: `return diag_status(DIAG_X, hint, "...", ...)`. */
 pypto_status diag_status(diag_code code, const char *hint, const char *format, ...)

@@ -23,7 +23,8 @@ typedef struct manifest {
 } manifest;
 
 void manifest_print(text *out, const manifest *m);
-/* Strings on the arena. False when the text is not, to the byte, what manifest_print() writes. */
+/* Strings on the arena. False when the text is damaged: its checksum or its form is not that of
+ * manifest_print(). Reads any bytes. */
 bool manifest_parse(arena *a, const char *bytes, int64_t count, manifest *m);
 /* Puts a variant first; one with the same pattern and facts goes, and the oldest if there are too
  * many. */

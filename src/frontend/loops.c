@@ -361,6 +361,8 @@ static binding *after_target(lowering *fl, const loop *l, const meeting *m)
         previous->state != BINDING_UNBOUND && previous->state != BINDING_PARTIAL;
     if (may_pass(l) && !bound_before)
         return maybe_unbound(fl, l);
+    if (may_pass(l) && m->paths.count == 0) /* every turn leaves the function */
+        return previous;
     if (own) { /* the body has bound the name itself */
         binding *end = merged(fl, l, l->target, m->paths.items, m->target, m->paths.count);
         const bool one_variable = end->state == BINDING_BOUND && previous->state == BINDING_BOUND &&

@@ -16,12 +16,23 @@
 
 /* ---- errors ---- */
 
+/* What to do is said always: where the place knows nothing better, what the table of explanations says.
+ * Of a name that is still to come there is nothing to say. */
+static void give_hint(frontend *fe, const pypto_diagnostic *last)
+{
+    for (diag_code code = 0; code < DIAG_COUNT; code++)
+        if (code != DIAG_LATER && strcmp(diag_lookup(code)->code, last->code) == 0)
+            diag_hint(&fe->errors, diag_explain(code)->fix);
+}
+
 void reported(frontend *fe)
 {
     fe->error_count++;
     const pypto_diagnostic *last = fe->errors.diagnostics;
     while (last != NULL && last->next != NULL)
         last = last->next;
+    if (last != NULL && last->hint == NULL)
+        give_hint(fe, last);
     if (last == NULL || last->source != NULL || last->span.line == 0 || last->span.file == NULL)
         return;
     const char *line =
@@ -35,9 +46,6 @@ dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint
 {
     va_list args;
     va_start(args, format);
-    /* What to do is said always: where the place knows nothing better, what the table of explanations says. */
-    if (hint == NULL && code != DIAG_LATER)
-        hint = diag_explain(code)->fix;
     diag_vadd(&fe->errors, code, span, hint, format, args);
     va_end(args);
     reported(fe);

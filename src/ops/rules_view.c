@@ -16,9 +16,12 @@ static bool check_dimension(op_call *call, const ir_type *source, int32_t d, int
     int64_t taken = *extent == 0 ? 1 : *extent;
     if (offset >= 0 && offset <= limit && taken <= limit - offset)
         return true;
+    int64_t last = 0;
+    if (__builtin_add_overflow(offset, taken - 1, &last))
+        last = INT64_MAX;
     diag_add(call->errors, DIAG_OUT_OF_BOUNDS, call->span, NULL,
              "index %lld to %lld is outside dimension %d, which has 0 to %lld", (long long)offset,
-             (long long)(offset + taken - 1), d, (long long)limit - 1);
+             (long long)last, d, (long long)limit - 1);
     return false;
 }
 

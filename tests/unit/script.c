@@ -36,10 +36,10 @@ static name_value evaluate_arithmetic(script *s, const syntax_expr *e)
 {
     name_value x = evaluate(s, e->a);
     name_value y = evaluate(s, e->b);
-    int64_t result = e->text[0] == '+'   ? x.integer + y.integer
-                     : e->text[0] == '-' ? x.integer - y.integer
-                                         : x.integer * y.integer;
-    return (name_value){.kind = NAME_INT, .integer = result};
+    uint64_t a = (uint64_t)x.integer;
+    uint64_t b = (uint64_t)y.integer;
+    uint64_t result = e->text[0] == '+' ? a + b : e->text[0] == '-' ? a - b : a * b;
+    return (name_value){.kind = NAME_INT, .integer = (int64_t)result};
 }
 
 /* The right side of a module-level assignment: as much as tests write there. */
@@ -58,10 +58,16 @@ static name_value evaluate(script *s, const syntax_expr *e)
     }
     case SYNTAX_ATTRIBUTE: {
         name_value base = evaluate(s, e->a);
+        if (base.text == NULL)
+            return (name_value){.kind = NAME_OTHER, .text = "object"};
         const char *path = arena_printf(s->a, "%s.%s", base.text, e->text);
         return (name_value){.kind = base.kind, .text = path};
     }
-    case SYNTAX_CALL: return (name_value){.kind = NAME_DYNAMIC, .text = e->items.items[0]->text};
+    case SYNTAX_CALL: {
+        const char *symbol = e->items.count == 1 ? e->items.items[0]->text : NULL;
+        return symbol == NULL ? (name_value){.kind = NAME_OTHER, .text = "object"}
+                              : (name_value){.kind = NAME_DYNAMIC, .text = symbol};
+    }
     case SYNTAX_LIST:
     case SYNTAX_TUPLE: {
         name_value list = {.kind = NAME_LIST, .count = (int32_t)e->items.count};
@@ -114,7 +120,16 @@ static void define_function(script *s, const script_def *def)
     vec_push(s->a, &s->functions, source);
 }
 
-script *script_parse(arena *a, const char *file, const char *source)
+void script_give_up(const script_reader *reader, const char *problem)
+{
+    if (reader->unreadable != NULL)
+        longjmp(*reader->unreadable, 1);
+    fprintf(stderr, "%s\n", problem);
+    exit(1);
+}
+
+static script *read_script(arena *a, const script_reader *reader, const char *file,
+                           const char *source)
 {
     script *s = arena_new(a, script);
     s->a = a;
@@ -127,7 +142,7 @@ script *script_parse(arena *a, const char *file, const char *source)
         define(s, builtins[i],
                (name_value){.kind = NAME_OTHER, .text = "builtin_function_or_method"});
     define(s, "tuple", (name_value){.kind = NAME_OTHER, .text = "type"});
-    parse_module(a, file, source, &statements, &imports);
+    parse_module(a, reader, file, source, &statements, &imports);
     for (int64_t i = 0; i < imports.count; i++)
         define(s, imports.items[i].name,
                (name_value){.kind = NAME_PATH, .text = canonical(a, imports.items[i].path)});
@@ -135,10 +150,28 @@ script *script_parse(arena *a, const char *file, const char *source)
         const script_statement *item = &statements.items[i];
         if (item->def != NULL)
             define_function(s, item->def);
-        else if (item->stmt->kind == SYNTAX_ASSIGN)
+        else if (item->stmt->kind == SYNTAX_ASSIGN && item->stmt->target->kind == SYNTAX_NAME)
             define(s, item->stmt->target->text, evaluate(s, item->stmt->value));
     }
     return s;
+}
+
+script *script_parse(arena *a, const char *file, const char *source)
+{
+    return read_script(a, &(script_reader){NULL}, file, source);
+}
+
+script *script_try(arena *a, const char *file, const char *source)
+{
+    jmp_buf unreadable;
+    if (setjmp(unreadable) != 0)
+        return NULL;
+    return read_script(a, &(script_reader){&unreadable}, file, source);
+}
+
+int32_t script_function_count(const script *s)
+{
+    return (int32_t)s->functions.count;
 }
 
 int32_t script_function(const script *s, const char *name)

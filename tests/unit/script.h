@@ -8,7 +8,8 @@
  *     frontend_embedder e = script_embedder(s);
  *     frontend_lower(a, &e, script_function(s, "orchestrator"), NULL, 0, &result);
  *
- * What it cannot read ends the test program with a message: tests write their own scripts. */
+ * What script_parse() cannot read ends the test program with a message: tests write their own scripts.
+ * script_try() returns NULL instead; the fuzzer's texts are anybody's. */
 #ifndef TESTS_SCRIPT_H
 #define TESTS_SCRIPT_H
 
@@ -17,8 +18,11 @@
 typedef struct script script;
 
 script *script_parse(arena *a, const char *file, const char *source);
+script *script_try(arena *a, const char *file, const char *source);
 frontend_embedder script_embedder(script *s);
 /* The number of a function of the module. */
 int32_t script_function(const script *s, const char *name);
+/* All of them: numbers run from 0. */
+int32_t script_function_count(const script *s);
 
 #endif

@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "script.h"
 
+#include <setjmp.h>
+
 /* A decorated function, or a plain one, which is of no plane. */
 typedef struct script_def {
     syntax_function *syntax;
@@ -26,7 +28,14 @@ typedef struct script_import {
 
 typedef VEC(script_import) script_imports;
 
-void parse_module(arena *a, const char *file, const char *source, script_statements *statements,
-                  script_imports *imports);
+/* Where reading ends when the text is none that the parser knows. */
+typedef struct script_reader {
+    jmp_buf *unreadable; /* NULL: the test program ends */
+} script_reader;
+
+void script_give_up(const script_reader *reader, const char *problem) __attribute__((noreturn));
+
+void parse_module(arena *a, const script_reader *reader, const char *file, const char *source,
+                  script_statements *statements, script_imports *imports);
 
 #endif

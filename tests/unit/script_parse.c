@@ -2,12 +2,14 @@
  *
  * Two steps: tokens, with indentation turned into INDENT and DEDENT as Python does, then recursive
  * descent, one function per level of precedence. Spans are those of Python's `ast`: lines from 1,
- * columns in bytes from 0, ends exclusive. */
+ * columns in bytes from 0, ends exclusive.
+ *
+ * The fuzzer sends arbitrary text through here, so every loop ends at TOKEN_END, and nesting has the
+ * limit that Python's parser has. */
 #include "script_internal.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +37,31 @@ typedef struct parser {
     const char *source;
     VEC(token) tokens;
     int64_t at;
+    int32_t depth; /* of expressions and blocks */
+    const script_reader *reader;
 } parser;
+
+#define MOST_INDENTS 100 /* as Python */
+#define MOST_NESTING 200
 
 /* ---- tokens ---- */
 
 static void __attribute__((noreturn)) give_up(const parser *p, int32_t line, const char *what)
 {
-    fprintf(stderr, "%s:%d: the test's script parser %s\n", p->file, line, what);
-    exit(1);
+    script_give_up(p->reader,
+                   arena_printf(p->a, "%s:%d: the test's script parser %s", p->file, line, what));
+}
+
+/* Around whatever can nest; leave() at the end. */
+static void enter(parser *p)
+{
+    if (++p->depth > MOST_NESTING)
+        give_up(p, p->tokens.items[p->at].span.line, "met too much nesting");
+}
+
+static void leave(parser *p)
+{
+    p->depth--;
 }
 
 static void add_token(parser *p, token_kind kind, const char *start, int64_t length, int32_t line,
@@ -86,6 +105,8 @@ static int64_t scan_token(parser *p, const char *s, int32_t line, int64_t column
         n = 1;
         while (s[n] != *s && s[n] != '\0' && s[n] != '\n')
             n++;
+        if (s[n] != *s)
+            give_up(p, line, "met a string without an end");
         n++;
         add_token(p, TOKEN_STRING, s, n, line, column);
     } else {
@@ -98,6 +119,8 @@ static int64_t scan_token(parser *p, const char *s, int32_t line, int64_t column
 static int64_t change_indent(parser *p, int64_t *stack, int64_t depth, int64_t indent, int32_t line)
 {
     if (indent > stack[depth]) {
+        if (depth + 1 == MOST_INDENTS)
+            give_up(p, line, "met too much indentation");
         stack[++depth] = indent;
         add_token(p, TOKEN_INDENT, "", 0, line, indent);
     }
@@ -110,7 +133,7 @@ static int64_t change_indent(parser *p, int64_t *stack, int64_t depth, int64_t i
 
 static void tokenize(parser *p)
 {
-    int64_t stack[32] = {0};
+    int64_t stack[MOST_INDENTS] = {0};
     int64_t depth = 0;
     int brackets = 0;
     int32_t line = 1;
@@ -192,9 +215,12 @@ static syntax_expr *parse_tuple(parser *p);
 
 static void skip_brackets(parser *p)
 {
-    for (int depth = 1; depth > 0; p->at++)
+    for (int depth = 1; depth > 0; p->at++) {
+        if (peek(p)->kind == TOKEN_END)
+            give_up(p, peek(p)->span.line, "met brackets without an end");
         depth +=
             (is(p, "(") || is(p, "[") || is(p, "{")) - (is(p, ")") || is(p, "]") || is(p, "}"));
+    }
 }
 
 static syntax_expr *other(parser *p, const char *class_name, pypto_span start)
@@ -262,6 +288,8 @@ static syntax_expr *parse_atom(parser *p)
         return parse_number(p);
     if (t->kind == TOKEN_NAME)
         return parse_name(p);
+    if (t->kind == TOKEN_END)
+        give_up(p, t->span.line, "wanted an expression");
     p->at++;
     if (t->kind == TOKEN_STRING) {
         syntax_expr *e = new_expr(p, SYNTAX_STRING, t->span);
@@ -348,7 +376,9 @@ static syntax_expr *parse_unary(parser *p)
     if (is(p, "-") || is(p, "+") || is(p, "~")) {
         const char *op = peek(p)->text;
         p->at++;
+        enter(p);
         syntax_expr *operand = parse_unary(p);
+        leave(p);
         syntax_expr *e = new_expr(p, SYNTAX_UNARY, start);
         e->text = op;
         e->a = operand;
@@ -357,7 +387,9 @@ static syntax_expr *parse_unary(parser *p)
     syntax_expr *e = parse_postfix(p);
     if (!accept(p, "**"))
         return e;
+    enter(p);
     syntax_expr *exponent = parse_unary(p);
+    leave(p);
     syntax_expr *power = new_expr(p, SYNTAX_BINARY, start);
     power->text = "**";
     power->a = e;
@@ -422,7 +454,9 @@ static syntax_expr *parse_not(parser *p)
     pypto_span start = peek(p)->span;
     if (!accept(p, "not"))
         return parse_comparison(p);
+    enter(p);
     syntax_expr *operand = parse_not(p);
+    leave(p);
     syntax_expr *e = new_expr(p, SYNTAX_UNARY, start);
     e->text = "not";
     e->a = operand;
@@ -446,7 +480,7 @@ static syntax_expr *parse_logic(parser *p, const char *op)
     return e;
 }
 
-static syntax_expr *parse_expr(parser *p)
+static syntax_expr *parse_any(parser *p)
 {
     pypto_span start = peek(p)->span;
     if (accept(p, "*")) {
@@ -466,6 +500,14 @@ static syntax_expr *parse_expr(parser *p)
     outer->b = test;
     outer->c = orelse;
     return outer;
+}
+
+static syntax_expr *parse_expr(parser *p)
+{
+    enter(p);
+    syntax_expr *e = parse_any(p);
+    leave(p);
+    return e;
 }
 
 static syntax_expr *parse_tuple(parser *p)
@@ -537,6 +579,8 @@ static void parse_assignment(parser *p, syntax_stmt *s)
         }
     } else if (peek(p)->kind == TOKEN_OP) {
         const char *op = peek(p)->text;
+        if (strlen(op) < 2 || op[strlen(op) - 1] != '=' || strchr("<>=!", op[0]) == op)
+            give_up(p, peek(p)->span.line, "wanted the end of the statement");
         s->kind = SYNTAX_AUGMENTED;
         s->text = arena_strndup(p->a, op, (int64_t)strlen(op) - 1);
         s->target = first;
@@ -553,7 +597,9 @@ static void parse_if(parser *p, syntax_stmt *s, pypto_span start)
     pypto_span here = peek(p)->span;
     if (accept(p, "elif")) {
         syntax_stmt *inner = arena_new(p->a, syntax_stmt);
+        enter(p);
         parse_if(p, inner, here);
+        leave(p);
         vec_push(p->a, &s->orelse, inner);
     } else if (accept(p, "else")) {
         parse_block(p, &s->orelse);
@@ -616,13 +662,17 @@ static void parse_block(parser *p, syntax_block *block)
 {
     expect(p, ":");
     if (peek(p)->kind != TOKEN_NEWLINE) {
+        enter(p);
         vec_push(p->a, block, parse_stmt(p));
+        leave(p);
         return;
     }
     expect_kind(p, TOKEN_NEWLINE);
     expect_kind(p, TOKEN_INDENT);
+    enter(p);
     while (peek(p)->kind != TOKEN_DEDENT)
         vec_push(p->a, block, parse_stmt(p));
+    leave(p);
     p->at++;
 }
 
@@ -699,10 +749,10 @@ static void parse_import(parser *p, bool from, script_imports *imports)
     expect_kind(p, TOKEN_NEWLINE);
 }
 
-void parse_module(arena *a, const char *file, const char *source, script_statements *statements,
-                  script_imports *imports)
+void parse_module(arena *a, const script_reader *reader, const char *file, const char *source,
+                  script_statements *statements, script_imports *imports)
 {
-    parser p = {.a = a, .file = file, .source = source};
+    parser p = {.a = a, .file = file, .source = source, .reader = reader};
     syntax_exprs decorators = {0};
     tokenize(&p);
     while (peek(&p)->kind != TOKEN_END) {

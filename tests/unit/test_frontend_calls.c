@@ -193,6 +193,12 @@ static void test_planes(void **state)
                       "    t = pl.load(x, [0], [4])\n",
                  "c", 9,
                  (expected_error){"PYPTO-S109", 1, 8, "should be inside InCore block", "incore"});
+    /* Where nothing better is known, the hint comes from the table. */
+    expect_error(HEAD "@pl.jit\n"
+                      "def c(x: pl.Tensor[[4], pl.FP32]):\n"
+                      "    w = pl.reshape(x, [5])\n",
+                 "c", 9,
+                 (expected_error){"PYPTO-T203", 1, -1, "pl.reshape", "Compare the two types"});
     expect_error(HEAD "@pl.jit\n"
                       "def d(x: pl.Tensor[[4], pl.FP32]):\n"
                       "    pass\n"
@@ -460,6 +466,8 @@ static void test_subscripts(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_error(rows[i].source, "h", HOST_LINE, rows[i].error);
+    expect_error(KERNEL("    a = x[9223372036854775807]\n"), "h", KERNEL_LINE,
+                 (expected_error){"PYPTO-T208", 1, 8, "is outside dimension 0", NULL});
 }
 
 int main(void)

@@ -500,6 +500,16 @@ static void test_a_return_in_a_loop(void **state)
                 "for i in range(0, index(n), 1)\n"
                 "  if (i == 2)\n"
                 "    return\n");
+    /* Nothing but a loop without turns leads behind it, and then its variable is what it was. */
+    expect_body(KERNEL("    i = " LOAD "\n"
+                       "    for i in pl.range(n):\n"
+                       "        return y\n"
+                       "    return pl.store(i, [0, 0], y)\n"),
+                "h", "k",
+                "i = pl.load(x, [0, 0], [4, 8])\n"
+                "for i.1 in range(0, index(n), 1)\n"
+                "  return\n"
+                "pl.store(i, [0, 0], y)\n");
 }
 
 /* ---- what a loop must look like ---- */

@@ -1,0 +1,25 @@
+import pypto.language as pl
+import pypto.language.distributed as pld
+NR = pl.dynamic('NR')
+N = 8
+DT = pl.FP32
+OP = pld.NotifyOp.Set
+@pl.jit.incore
+def k(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]]):
+    return pl.store(pl.load(x, [0, 0], [4, N]), [0, 0], y)
+@pl.jit
+def c2(x: pl.Tensor[[4, N], pl.FP32], y: pl.Out[pl.Tensor[[4, N], pl.FP32]], n: pl.Scalar[pl.INT32]):
+    return k(x, y)
+@pl.jit
+def c3(x: pl.Tensor[[4, N], pl.FP32], w: pl.InOut[pld.DistributedTensor[[1, N], pl.FP32]], s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):
+    pass
+P = 4
+@pl.jit.host
+def h(x: pl.Tensor[[NR, 4, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, N], pl.FP32]], q: pl.Scalar[pl.INDEX]):
+    wb = pld.alloc_window_buffer([N], dtype=pl.FP32)
+    sb = pld.alloc_window_buffer(16)
+    w = pld.window(wb, [N], dtype=pl.FP32)
+    s = pld.window(sb, [4, 1], dtype=pl.INT32)
+    for r in pl.range(2):
+        c3(x[r], w, s, device=r)
+    return y
