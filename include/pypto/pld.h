@@ -192,7 +192,8 @@ PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile,
                                  const int64_t *offsets);
 
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
- * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. */
+ * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. In a wrapper
+ * each of them first waits for the kernels that it has submitted. */
 PYPTO_API int64_t pld_read_int(pld_core *core, const pld_tensor *source, const int64_t *indices);
 PYPTO_API float pld_read_float(pld_core *core, const pld_tensor *source, const int64_t *indices);
 PYPTO_API void pld_write_int(pld_core *core, const pld_tensor *target, const int64_t *indices,

@@ -117,6 +117,11 @@ PYPTO_API pld_tensor pld_index(pld_host *host, const pld_tensor *tensor, int32_t
 PYPTO_API pld_tensor pld_slice(pld_host *host, const pld_tensor *tensor, const int64_t *shape,
                                const int64_t *offsets);
 
+/* The view of `extents` at `offsets`, one entry of each per dimension; one whose extent is PLD_DROP is an
+ * index, and leaves no dimension. Fails when the part leaves the tensor. */
+PYPTO_API pld_tensor pld_host_part(pld_host *host, const pld_tensor *tensor, const int64_t *offsets,
+                                   const int64_t *extents);
+
 /* Posts one run of `wrapper` on a device (an index into the device ids of the run). Returns at
  * once. Dispatches of one device run in the order of their posting; one that reads or writes what
  * an earlier dispatch writes starts when that one is complete. */
@@ -134,6 +139,7 @@ PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message,
     (pld_host_line(host, __LINE__), pld_window_view(host, __VA_ARGS__))
 #define pld_index(host, ...) (pld_host_line(host, __LINE__), pld_index(host, __VA_ARGS__))
 #define pld_slice(host, ...) (pld_host_line(host, __LINE__), pld_slice(host, __VA_ARGS__))
+#define pld_host_part(host, ...) (pld_host_line(host, __LINE__), pld_host_part(host, __VA_ARGS__))
 #define pld_dispatch(host, ...) (pld_host_line(host, __LINE__), pld_dispatch(host, __VA_ARGS__))
 #define pld_host_fail(host, ...) (pld_host_line(host, __LINE__), pld_host_fail(host, __VA_ARGS__))
 

@@ -204,9 +204,9 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
                    base.var->type.kind == IR_TILE);
     if (memory)
         return lower_subscript(fl, base, e, target);
-    return report(fl->fe, DIAG_BAD_INDEX, e->span, "only tuples and host tensors have elements",
-                  "Subscript requires Tuple, Tensor, Tile, or Array, not %s",
-                  describe(fl->a, &base));
+    return report(
+        fl->fe, DIAG_BAD_INDEX, e->span, "tuples, tensors, tiles and arrays have elements",
+        "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));
 }
 
 static dsl_value eval_items(lowering *fl, const syntax_expr *e)
@@ -227,12 +227,13 @@ static dsl_value eval_items(lowering *fl, const syntax_expr *e)
 
 /* ---- operators ---- */
 
-static bool is_tile(const dsl_value *v)
+static bool is_tile(const lowering *fl, const dsl_value *v)
 {
-    return v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
+    bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
+    return tile || is_tensor_operand(fl, v);
 }
 
-/* Operators on tiles are operations. Those that have a form of their own for a scalar on the right name
+/* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own for a scalar on the right name
  * it second; a scalar on the left of + and * changes sides. */
 static const char *tile_operation(const char *op, bool scalar)
 {
@@ -257,13 +258,13 @@ dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, p
                        int64_t target)
 {
     bool commutes = strcmp(op, "+") == 0 || strcmp(op, "*") == 0;
-    if (commutes && x.kind == VALUE_SCALAR && is_tile(&y)) {
+    if (commutes && x.kind == VALUE_SCALAR && is_tile(fl, &y)) {
         dsl_value scalar = x;
         x = y;
         y = scalar;
     }
-    bool right = is_tile(&y) || y.kind == VALUE_SCALAR;
-    const char *path = is_tile(&x) && right ? tile_operation(op, !is_tile(&y)) : NULL;
+    bool right = is_tile(fl, &y) || y.kind == VALUE_SCALAR;
+    const char *path = is_tile(fl, &x) && right ? tile_operation(op, !is_tile(fl, &y)) : NULL;
     const op_def *row = path == NULL ? NULL : op_find(path);
     if (row == NULL)
         return scalar_binary(fl, op, x, y, span);
@@ -288,7 +289,7 @@ static dsl_value eval_unary(lowering *fl, const syntax_expr *e, int64_t target)
     const char *path = strcmp(e->text, "-") == 0   ? "pl.neg"
                        : strcmp(e->text, "~") == 0 ? "pl.not_"
                                                    : NULL;
-    const op_def *row = path == NULL || !is_tile(&x) ? NULL : op_find(path);
+    const op_def *row = path == NULL || !is_tile(fl, &x) ? NULL : op_find(path);
     return row != NULL ? lower_values(fl, row, &x, 1, e->span, target)
                        : scalar_unary(fl, e->text, x, e->span);
 }

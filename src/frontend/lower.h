@@ -12,7 +12,9 @@
  *   builtins.c     min, max, abs, static_assert, extents, `a if c else b`
  *   scalars.c      arithmetic, comparisons, literals
  *   operations.c   operations of the table: argument binding and IR
- *   subscripts.c   x[...] in wrappers and kernels
+ *   subscripts.c   x[...]: views, elements, assignments
+ *   host_views.c   x[...] in host functions
+ *   tensor_values.c  tensors where kernels want tiles
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
  *   flow.c         paths, what names are bound to where they meet; if
@@ -423,17 +425,41 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *cal
 /* An operation on values: those of its first `count` parameters; the others have their defaults. */
 dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
                        pypto_span span, int64_t target);
-/* x[i, ...] on a host tensor. */
-dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
-/* The statement that defines a variable, NULL when there is none. */
-const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
+/* ---- tensor_values.c ---- */
+
+/* A tensor or window in a kernel: operations on tiles take it as a whole. */
+bool is_tensor_operand(const lowering *fl, const dsl_value *v);
+/* Whether such a value is given for a parameter that takes a tile. */
+bool stands_for_tile(const lowering *fl, const op_def *op, int32_t index, const dsl_value *v);
+/* The tile of a whole tensor; `what` names the operation in messages. */
+dsl_value load_whole(lowering *fl, const char *what, const dsl_value *v);
 
 /* ---- subscripts.c ---- */
 
-/* x[...] in a wrapper or kernel: a view, or an element. */
-dsl_value lower_part(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
+/* What stands in brackets, dimension by dimension. */
+typedef struct subscript {
+    const ir_type *type; /* of the value that it belongs to */
+    const ir_expr *offsets[PYPTO_MAX_DIMS];
+    const ir_expr *extents[PYPTO_MAX_DIMS]; /* constant 0: an index, which drops the dimension */
+    /* Of a tile: how much of the extent is valid, where a slice ends at a bound known at run time only. */
+    const ir_expr *valid[PYPTO_MAX_DIMS];
+    bool ragged;     /* any of them is not the extent */
+    int32_t indices; /* how many of those */
+} subscript;
+
+/* The first `count` expressions as a list. */
+dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count, pypto_span span);
+/* x[...] of a tensor, window or tile: a view, a part of a tile, or an element. */
+dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* target[...] = v */
 void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v, pypto_span span);
+
+/* ---- host_views.c ---- */
+
+dsl_value lower_host_view(lowering *fl, dsl_value base, const subscript *sub, pypto_span span,
+                          int64_t target);
+/* The statement that defines a variable, NULL when there is none. */
+const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
 
 /* ---- calls.c ---- */
 

@@ -205,6 +205,11 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
                           ir_operand *operand)
 {
     *operand = (ir_operand){.kind = IR_OPERAND_NONE, .span = v->span};
+    dsl_value loaded;
+    if (stands_for_tile(fl, op, (int32_t)(param - op->params), v)) {
+        loaded = load_whole(fl, op->spellings[0], v);
+        v = &loaded;
+    }
     switch (v->kind) {
     case VALUE_NONE: return true;
     case VALUE_SCALAR:
@@ -391,6 +396,8 @@ static bool accepts(const op_param *param, const dsl_value *v)
 {
     ir_kind kind = v->kind == VALUE_VAR ? v->var->type.kind : IR_NONE;
     switch (param->kind) {
+    case OPERAND_SHAPE:
+    case OPERAND_EXTENTS: return v->kind == VALUE_TUPLE;
     case OPERAND_TILE: return kind == IR_TILE;
     case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
     case OPERAND_TENSOR: return kind == IR_TENSOR;
@@ -414,7 +421,8 @@ static const syntax_expr *deciding_argument(const op_def *op, const syntax_expr 
     return NULL;
 }
 
-/* The form that takes the value, of several the one that may stand here; the first when none does. */
+/* The form that takes the value, of several the one that may stand here; the one for tiles where a tensor
+ * may stand for one; the first when none does. */
 static const op_def *choose_form(const lowering *fl, const op_def *op, const dsl_value *first)
 {
     const op_def *chosen = NULL;
@@ -423,6 +431,8 @@ static const op_def *choose_form(const lowering *fl, const op_def *op, const dsl
             (chosen == NULL || !op_allowed(chosen, fl->ir->plane)))
             chosen = form;
     }
+    for (const op_def *form = op; chosen == NULL && form != NULL; form = form->next_form)
+        chosen = stands_for_tile(fl, form, 0, first) ? form : NULL;
     return chosen != NULL ? chosen : op;
 }
 
@@ -476,102 +486,4 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *cal
         return poison();
     op_call checked = {fl->fe->program, fl->ir, op, operands, call->span, &fl->fe->errors};
     return finish(fl, &checked, target, &first);
-}
-
-/* ---- subscripts ---- */
-
-const ir_stmt *find_definition(const ir_block *block, const ir_var *var)
-{
-    for (int64_t i = 0; i < block->count; i++) {
-        const ir_stmt *s = block->items[i];
-        if (s->target == var && s->kind == IR_DO)
-            return s;
-        const ir_stmt *inner = find_definition(&s->body, var);
-        if (inner == NULL)
-            inner = find_definition(&s->orelse, var);
-        if (inner != NULL)
-            return inner;
-    }
-    return NULL;
-}
-
-/* The parameter of which `var` is a view, and how many of its leading dimensions were dropped. */
-static int32_t viewed_param(const lowering *fl, const ir_var *var, int32_t *dropped)
-{
-    for (int32_t i = 0; i < fl->ir->params.count; i++) {
-        if (fl->ir->params.items[i] == var)
-            return i;
-    }
-    const ir_stmt *s = find_definition(&fl->ir->body, var);
-    if (s == NULL || s->op_def->id != OP_SUBSCRIPT)
-        return -1;
-    *dropped += s->operands[1].count;
-    return viewed_param(fl, s->operands[0].var, dropped);
-}
-
-/* Remembers that a loop over all devices indexes a dimension of a parameter: at a call, that
- * dimension must have as many entries as there are devices. */
-static void note_world_dim(lowering *fl, const ir_var *source, const ir_operand *indices)
-{
-    int32_t dim = 0;
-    int32_t param = viewed_param(fl, source, &dim);
-    if (param < 0 || param >= fl->ir->world_dims.count || fl->ir->world_dims.items[param] >= 0)
-        return;
-    for (int32_t i = 0; i < indices->count; i++) {
-        const ir_expr *index = indices->exprs[i];
-        for (int64_t k = 0; index->kind == IR_VAR && k < fl->world_loops.count; k++) {
-            if (fl->world_loops.items[k] == index->var) {
-                fl->ir->world_dims.items[param] = dim + i;
-                return;
-            }
-        }
-    }
-}
-
-dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
-{
-    if (fl->ir->plane != PLD_PLANE_HOST)
-        return lower_part(fl, base, e, target);
-    const op_def *op = op_get(OP_SUBSCRIPT);
-    ir_kind kind = base.var->type.kind;
-    for (int64_t i = 0; i < e->items.count; i++) {
-        if (e->items.items[i]->kind == SYNTAX_SLICE)
-            return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->items.items[i]->span,
-                          "write pl.slice(x, shape, offset)",
-                          "Unsupported expression type: Slice in a subscript");
-    }
-    if (kind == IR_TILE)
-        return report(fl->fe, DIAG_BAD_INDEX, e->span,
-                      "load the part that is needed: pl.load(x, offsets, shapes)",
-                      "a Tile cannot be indexed: operations take it as a whole");
-    if (fl->ir->plane == PLD_PLANE_CORE)
-        return report(fl->fe, DIAG_BAD_INDEX, e->span,
-                      "load what is needed into a tile: pl.load(x, offsets, shapes)",
-                      "a kernel cannot index a %s", ir_kind_name(kind));
-    if (!check_plane(fl, op, arena_printf(fl->a, "%s[...]", ir_kind_name(kind)), e->span))
-        return poison();
-    if (kind != IR_TENSOR)
-        return report(fl->fe, DIAG_BAD_INDEX, e->span,
-                      "pass the whole window; each rank sees its own slice",
-                      "a host function cannot index a %s", ir_kind_name(kind));
-    const ir_expr **exprs = arena_array(fl->a, const ir_expr *, e->items.count);
-    bool ok = true;
-    for (int64_t i = 0; i < e->items.count; i++) {
-        dsl_value index;
-        ok = eval_integer(fl, e->items.items[i], arena_printf(fl->a, "index element %d", (int)i),
-                          &index) &&
-             ok;
-        exprs[i] = index.expr;
-    }
-    if (!ok)
-        return poison();
-    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
-    operands[0] = (ir_operand){.kind = IR_OPERAND_VAR, .var = base.var, .span = base.span};
-    operands[1] = (ir_operand){
-        .kind = IR_OPERAND_LIST, .exprs = exprs, .count = (int32_t)e->items.count, .span = e->span};
-    op_call call = {fl->fe->program, fl->ir, op, operands, e->span, &fl->fe->errors};
-    dsl_value result = finish(fl, &call, target, &base);
-    if (result.kind != VALUE_POISON)
-        note_world_dim(fl, base.var, &operands[1]);
-    return result;
 }

@@ -1,22 +1,14 @@
-/* x[...] in wrappers and kernels: views of tensors and windows, elements of tensors, windows and tiles, and
- * assignments to them. Host functions have subscripts of their own, in operations.c.
+/* x[...]: views of tensors and windows, parts of tiles, elements of all of them, and assignments to them.
+ * Views in host functions continue in host_views.c.
  *
  * An index drops its dimension, a slice keeps it, and dimensions that are not mentioned are whole. One
  * index per dimension is an element. A view is a handle: it names a part of the storage, and reading it
- * later sees what is there then. */
+ * later sees what is there then. A part of a tile is a copy. */
 #include "frontend/lower.h"
 
 #include "ops/dtypes.h"
 
 #include <string.h>
-
-/* A subscript, dimension by dimension. */
-typedef struct part {
-    const ir_type *type;
-    const ir_expr *offsets[PYPTO_MAX_DIMS];
-    const ir_expr *extents[PYPTO_MAX_DIMS]; /* constant 0: an index, which drops the dimension */
-    int32_t indices;                        /* how many of those */
-} part;
 
 static bool bad_index(lowering *fl, pypto_span span, const char *hint, const char *message)
 {
@@ -65,7 +57,39 @@ static bool eval_bound(lowering *fl, const syntax_expr *e, int32_t d, const ir_e
     return true;
 }
 
-static bool eval_slice(lowering *fl, const syntax_expr *e, int32_t d, part *p)
+/* A number, or made of numbers and dimensions: it means the same everywhere in the function. */
+static bool is_fixed(const ir_expr *e)
+{
+    if (e->kind == IR_BINARY)
+        return is_fixed(e->a) && is_fixed(e->b);
+    if (e->kind == IR_CONVERT)
+        return is_fixed(e->a);
+    return e->kind == IR_INT || (e->kind == IR_VAR && e->var->kind == IR_VAR_DIM);
+}
+
+/* A tile has a constant shape. Where the upper bound is known at run time only, the slice reaches to the
+ * tile's end and is valid up to the bound. */
+static bool narrow_tile(lowering *fl, const syntax_expr *e, int32_t d, subscript *p)
+{
+    int64_t lower = 0;
+    int64_t limit = 0;
+    if (!ir_is_const_int(p->offsets[d], &lower)) {
+        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, "write t[i : i + 8]",
+               "Dynamic lower bounds of a tile's slice need a constant extent");
+        return false;
+    }
+    (void)ir_is_const_int(p->type->shape[d], &limit);
+    p->valid[d] = p->extents[d];
+    p->extents[d] = ir_int(fl->a, limit - lower);
+    p->ragged = true;
+    return limit > lower || bad_index(fl, e->span, NULL,
+                                      arena_printf(fl->a,
+                                                   "the slice starts at %lld, past the end of "
+                                                   "dimension %d, which has %lld",
+                                                   (long long)lower, d, (long long)limit));
+}
+
+static bool eval_slice(lowering *fl, const syntax_expr *e, int32_t d, subscript *p)
 {
     const ir_expr *upper = p->type->shape[d];
     int64_t extent = 0;
@@ -77,19 +101,21 @@ static bool eval_slice(lowering *fl, const syntax_expr *e, int32_t d, part *p)
     if (!eval_bound(fl, e->a, d, &p->offsets[d]) || !eval_bound(fl, e->b, d, &upper))
         return false;
     p->extents[d] = extent_of(fl, p->offsets[d], upper, e->span);
-    bool whole = e->a == NULL && e->b == NULL;
-    if (!whole && !ir_is_const_int(p->extents[d], &extent))
-        return bad_index(fl, e->span, "write x[i * 8 : i * 8 + 8]",
-                         "a slice needs a positive static extent");
-    return whole || extent > 0 ||
-           bad_index(fl, e->span, NULL,
-                     arena_printf(fl->a, "a slice needs a positive static extent, not %lld",
-                                  (long long)extent));
+    p->valid[d] = p->extents[d];
+    if (ir_is_const_int(p->extents[d], &extent))
+        return extent > 0 ||
+               bad_index(fl, e->span, NULL,
+                         arena_printf(fl->a, "a slice needs a positive static extent, not %lld",
+                                      (long long)extent));
+    if (p->type->kind == IR_TILE)
+        return narrow_tile(fl, e, d, p);
+    return is_fixed(p->extents[d]) || bad_index(fl, e->span, "write x[i * 8 : i * 8 + 8]",
+                                                "a slice needs a positive static extent");
 }
 
-static bool eval_part(lowering *fl, const dsl_value *base, const syntax_expr *e, part *p)
+static bool eval_part(lowering *fl, const dsl_value *base, const syntax_expr *e, subscript *p)
 {
-    *p = (part){.type = &base->var->type};
+    *p = (subscript){.type = &base->var->type};
     if (e->items.count > p->type->ndim)
         return bad_index(fl, e->span, NULL,
                          arena_printf(fl->a, "%lld indices but the %s is %dD",
@@ -100,6 +126,7 @@ static bool eval_part(lowering *fl, const dsl_value *base, const syntax_expr *e,
         const syntax_expr *item = d < e->items.count ? e->items.items[d] : NULL;
         p->offsets[d] = ir_int(fl->a, 0);
         p->extents[d] = p->type->shape[d];
+        p->valid[d] = p->type->shape[d];
         if (item == NULL)
             continue;
         if (item->kind == SYNTAX_SLICE) {
@@ -107,14 +134,14 @@ static bool eval_part(lowering *fl, const dsl_value *base, const syntax_expr *e,
             continue;
         }
         p->extents[d] = ir_int(fl->a, 0);
+        p->valid[d] = ir_int(fl->a, 1);
         p->indices++;
         ok = eval_bound(fl, item, d, &p->offsets[d]) && ok;
     }
     return ok;
 }
 
-static dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count,
-                            pypto_span span)
+dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count, pypto_span span)
 {
     dsl_value *items = arena_array(fl->a, dsl_value, count);
     for (int32_t i = 0; i < count; i++)
@@ -122,26 +149,88 @@ static dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t c
     return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = count, .span = span};
 }
 
-dsl_value lower_part(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
+static bool is_index(const ir_expr *extent)
 {
-    part p;
-    bool tile = base.var->type.kind == IR_TILE;
+    int64_t number = 1;
+    return ir_is_const_int(extent, &number) && number == 0;
+}
+
+/* The extents with 1 for an index. */
+static dsl_value box_value(lowering *fl, const subscript *p, pypto_span span)
+{
+    const ir_expr *extents[PYPTO_MAX_DIMS];
+    for (int32_t d = 0; d < p->type->ndim; d++)
+        extents[d] = is_index(p->extents[d]) ? ir_int(fl->a, 1) : p->extents[d];
+    return list_value(fl, extents, p->type->ndim, span);
+}
+
+/* The extents that are left, behind as many of 1 as bring the rank to `least`. */
+static dsl_value kept_value(lowering *fl, const subscript *p, int32_t least, pypto_span span)
+{
+    const ir_expr *extents[PYPTO_MAX_DIMS];
+    int32_t count = 0;
+    for (int32_t missing = least - (p->type->ndim - p->indices); missing > 0; missing--)
+        extents[count++] = ir_int(fl->a, 1);
+    for (int32_t d = 0; d < p->type->ndim; d++) {
+        if (!is_index(p->extents[d]))
+            extents[count++] = p->extents[d];
+    }
+    return list_value(fl, extents, count, span);
+}
+
+/* ---- reading ---- */
+
+/* A copy of the part. Tiles keep two dimensions, as devices have them. */
+static dsl_value lower_tile_part(lowering *fl, dsl_value base, const subscript *p, pypto_span span,
+                                 int64_t target)
+{
+    int32_t rank = p->type->ndim;
+    dsl_value values[4] = {base, box_value(fl, p, span), list_value(fl, p->offsets, rank, span),
+                           list_value(fl, p->valid, rank, span)};
+    int32_t count = p->ragged ? 4 : 3;
+    if (p->indices == 0 || rank < 2)
+        return lower_values(fl, op_get(OP_TILE_SLICE), values, count, span, target);
+    dsl_value box = lower_values(fl, op_get(OP_TILE_SLICE), values, count, span, -1);
+    dsl_value reshaped[2] = {box, kept_value(fl, p, 2, span)};
+    return box.kind == VALUE_POISON
+               ? box
+               : lower_values(fl, op_get(OP_RESHAPE), reshaped, 2, span, target);
+}
+
+static dsl_value part_view(lowering *fl, const dsl_value *base, const subscript *p, pypto_span span,
+                           int64_t target)
+{
+    dsl_value values[3] = {*base, list_value(fl, p->offsets, p->type->ndim, span),
+                           list_value(fl, p->extents, p->type->ndim, span)};
+    return lower_values(fl, op_get(OP_PART), values, 3, span, target);
+}
+
+dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target)
+{
+    subscript p;
+    ir_kind kind = base.var->type.kind;
+    bool host = fl->ir->plane == PLD_PLANE_HOST;
+    if (host && kind != IR_TENSOR)
+        return report(fl->fe, DIAG_BAD_INDEX, e->span,
+                      "pass the whole window; each rank sees its own slice",
+                      "a host function cannot index a %s", ir_kind_name(kind));
     if (!eval_part(fl, &base, e, &p))
         return poison();
-    dsl_value values[3] = {base, list_value(fl, p.offsets, p.type->ndim, e->span),
-                           list_value(fl, p.extents, p.type->ndim, e->span)};
-    if (p.indices == p.type->ndim)
-        return lower_values(fl, op_get(tile ? OP_TILE_READ : OP_READ), values, 2, e->span, target);
-    if (tile)
-        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span, "load the part that you need",
-                      "parts of tiles are not supported in a subscript");
-    return lower_values(fl, op_get(OP_PART), values, 3, e->span, target);
+    if (host)
+        return lower_host_view(fl, base, &p, e->span, target);
+    if (p.indices == p.type->ndim) {
+        dsl_value values[2] = {base, list_value(fl, p.offsets, p.type->ndim, e->span)};
+        return lower_values(fl, op_get(kind == IR_TILE ? OP_TILE_READ : OP_READ), values, 2,
+                            e->span, target);
+    }
+    return kind == IR_TILE ? lower_tile_part(fl, base, &p, e->span, target)
+                           : part_view(fl, &base, &p, e->span, target);
 }
 
 /* ---- assignments ---- */
 
 /* The extents on the left against those of the tile. */
-static bool check_source(lowering *fl, const part *p, const ir_type *source, pypto_span span)
+static bool check_source(lowering *fl, const subscript *p, const ir_type *source, pypto_span span)
 {
     int32_t kept = 0;
     if (source->ndim != p->type->ndim && source->ndim != p->type->ndim - p->indices)
@@ -167,26 +256,69 @@ static bool check_source(lowering *fl, const part *p, const ir_type *source, pyp
     return true;
 }
 
-static void write_part(lowering *fl, const dsl_value *base, const part *p, const dsl_value *v,
+/* Into a part of a tensor or window, which is a view where indices leave dimensions out. */
+static void write_memory(lowering *fl, const dsl_value *base, const subscript *p,
+                         const dsl_value *v, pypto_span span)
+{
+    dsl_value target = *base;
+    const ir_expr *offsets[PYPTO_MAX_DIMS];
+    for (int32_t d = 0; d < p->type->ndim; d++)
+        offsets[d] = p->offsets[d];
+    if (v->var->type.ndim < p->type->ndim) {
+        target = part_view(fl, base, p, span, -1);
+        for (int32_t d = 0; d < p->type->ndim; d++)
+            offsets[d] = ir_int(fl->a, 0);
+    }
+    if (target.kind == VALUE_POISON)
+        return;
+    dsl_value at = list_value(fl, offsets, target.var->type.ndim, span);
+    dsl_value stored[3] = {*v, at, target};
+    dsl_value assembled[3] = {target, *v, at};
+    if (v->var->type.kind == IR_TILE)
+        lower_values(fl, op_get(OP_STORE), stored, 3, span, -1);
+    else
+        lower_values(fl, op_get(OP_ASSEMBLE), assembled, 3, span, -1);
+}
+
+static void write_tile(lowering *fl, const dsl_value *base, const subscript *p, const dsl_value *v,
                        pypto_span span)
 {
-    bool memory = base->var->type.kind != IR_TILE;
-    bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
-    if (!memory || !tile) {
-        report(fl->fe, DIAG_BAD_INDEX, span, "write a tile: x[a:b, c:d] = tile",
-               "Subscript-write source must also be a Tile for parts of a Tensor, not %s in a %s",
-               describe(fl->a, v), ir_kind_name(base->var->type.kind));
+    dsl_value source = *v;
+    if (v->var->type.ndim < p->type->ndim) {
+        dsl_value values[2] = {*v, box_value(fl, p, span)};
+        source = lower_values(fl, op_get(OP_RESHAPE), values, 2, span, -1);
+    }
+    dsl_value values[3] = {*base, source, list_value(fl, p->offsets, p->type->ndim, span)};
+    if (source.kind != VALUE_POISON)
+        lower_values(fl, op_get(OP_TILE_ASSEMBLE), values, 3, span, -1);
+}
+
+static void write_part(lowering *fl, const dsl_value *base, const subscript *p, const dsl_value *v,
+                       pypto_span span)
+{
+    ir_kind source = v->kind == VALUE_VAR ? v->var->type.kind : IR_NONE;
+    bool tile = base->var->type.kind == IR_TILE;
+    bool fits = source == IR_TILE || (!tile && (source == IR_TENSOR || source == IR_WINDOW));
+    if (!fits) {
+        report(fl->fe, DIAG_BAD_INDEX, v->span,
+               tile ? "load it first: pl.load(x, offsets, shapes)"
+                    : "one value everywhere is pl.full(shape, dtype, value)",
+               "Subscript-write source must also be a %s for a part of a %s, not %s",
+               tile ? "Tile" : "Tensor or Tile", ir_kind_name(base->var->type.kind),
+               describe(fl->a, v));
         return;
     }
     if (!check_source(fl, p, &v->var->type, span))
         return;
-    dsl_value values[3] = {*v, list_value(fl, p->offsets, p->type->ndim, span), *base};
-    lower_values(fl, op_get(OP_STORE), values, 3, span, -1);
+    if (tile)
+        write_tile(fl, base, p, v, span);
+    else
+        write_memory(fl, base, p, v, span);
 }
 
 void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v, pypto_span span)
 {
-    part p;
+    subscript p;
     dsl_value base = eval(fl, target->a);
     if (base.kind == VALUE_POISON)
         return;

@@ -5,7 +5,7 @@
  *               host function            windows.c   the symmetric heap
  *   host_api.c  what a host function     call.c      one call from arguments to result
  *               calls                    report.c    failures in words
- *   pool.c      one-shot calls
+ *   host_tensors.c  its views            pool.c      one-shot calls
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -126,6 +126,11 @@ PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
 PYPTO_NODISCARD pypto_status stage_in(pld_host *host);
 void stage_out(pld_host *host);
 void stage_release(pld_host *host);
+
+/* host_api.c: leave the host function for good, as a failing call of it does. */
+void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;
+void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
+    PYPTO_NORETURN PYPTO_PRINTF(4, 5);
 
 /* windows.c */
 PYPTO_NODISCARD pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices,

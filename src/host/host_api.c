@@ -1,4 +1,4 @@
-/* What a host function calls: windows, views, dispatches. All of it runs in the calling process;
+/* What a host function calls: windows and dispatches; its tensors are in host_tensors.c. All of it runs in the calling process;
  * nothing here waits for a device. A call that fails leaves the host function's fiber for good (see
  * call.c). */
 #include "base/alloc.h"
@@ -17,8 +17,7 @@ void(pld_host_line)(pld_host *host, int32_t line)
 
 /* ---- failing ---- */
 
-static void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;
-static void host_leave(pld_host *host, pypto_status status)
+void host_leave(pld_host *host, pypto_status status)
 {
     diag_place(&status, (pypto_span){.file = host->function->file, .line = host->line});
     host->status = status;
@@ -26,9 +25,7 @@ static void host_leave(pld_host *host, pypto_status status)
     __builtin_unreachable();
 }
 
-static void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
-    PYPTO_NORETURN PYPTO_PRINTF(4, 5);
-static void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
+void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
 {
     pypto_status status = STATUS_OK;
     va_list args;
@@ -156,60 +153,6 @@ pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, in
             describe_list(text, sizeof text, shape, ndim), pypto_dtype_name((pypto_dtype)dtype),
             (long long)bytes, buffer_name(host, buffer.index), (long long)window->bytes);
     return t;
-}
-
-/* ---- views of host tensors ---- */
-
-static const char *tensor_name(const pld_host *host, const pld_tensor *tensor)
-{
-    for (int32_t i = 0; i < host->count; ++i)
-        if (host->args[i].tensor == tensor)
-            return host->function->params[i].name;
-    return "a tensor";
-}
-
-pld_tensor(pld_index)(pld_host *host, const pld_tensor *tensor, int32_t count,
-                      const int64_t *indices)
-{
-    if (count < 0 || count > tensor->ndim)
-        host_error(host, DIAG_BAD_DISPATCH, NULL, "%d indices for '%s' of %d dimensions", count,
-                   tensor_name(host, tensor), tensor->ndim);
-    pld_tensor view = *tensor;
-    int64_t elems = 0;
-    for (int32_t d = 0; d < count; ++d) {
-        if (indices[d] < 0 || indices[d] >= tensor->shape[d])
-            host_error(host, DIAG_BAD_DISPATCH, "index a dimension within its extent",
-                       "index %lld is outside dimension %d of '%s', which has extent %lld",
-                       (long long)indices[d], d, tensor_name(host, tensor),
-                       (long long)tensor->shape[d]);
-        elems += indices[d] * tensor->stride[d];
-    }
-    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-    view.ndim = tensor->ndim - count;
-    for (int32_t d = 0; d < view.ndim; ++d) {
-        view.shape[d] = tensor->shape[d + count];
-        view.stride[d] = tensor->stride[d + count];
-    }
-    return view;
-}
-
-pld_tensor(pld_slice)(pld_host *host, const pld_tensor *tensor, const int64_t *shape,
-                      const int64_t *offsets)
-{
-    pld_tensor view = *tensor;
-    int64_t elems = 0;
-    for (int32_t d = 0; d < tensor->ndim; ++d) {
-        if (shape[d] < 0 || shape[d] > tensor->shape[d] || offsets[d] < 0 ||
-            offsets[d] > tensor->shape[d] - shape[d])
-            host_error(host, DIAG_BAD_DISPATCH, "slice within the tensor",
-                       "a slice of %lld at %lld leaves dimension %d of '%s', which has extent %lld",
-                       (long long)shape[d], (long long)offsets[d], d, tensor_name(host, tensor),
-                       (long long)tensor->shape[d]);
-        elems += offsets[d] * tensor->stride[d];
-        view.shape[d] = shape[d];
-    }
-    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-    return view;
 }
 
 /* ---- dispatch ---- */

@@ -1,7 +1,10 @@
 /* The device calls on a rank's own memory: boxes between tiles (packed, private) and tensors or windows
  * (strided), elements, and views. Every access is checked against the tensor before a byte moves.
  * Access to peers is in transfer.c. */
+#include "base/alloc.h"
 #include "runtime/box.h"
+#include "runtime/rank.h"
+#include "runtime/views.h"
 #include "sched/describe.h"
 
 void *(pld_scratch)(pld_core *core)
@@ -75,25 +78,68 @@ pld_tensor(pld_reshape)(pld_core *core, const pld_tensor *tensor, int32_t ndim,
     return view;
 }
 
+/* Bytes that a side of a box touches, from its first element: [*low, *high). */
+static void side_range(const box *b, const int64_t *stride, int64_t *low, int64_t *high)
+{
+    *low = 0;
+    *high = b->width;
+    for (int32_t d = 0; d < b->ndim; ++d) {
+        const int64_t reach = stride[d] * (b->extents[d] - 1) * b->width;
+        *low += reach < 0 ? reach : 0;
+        *high += reach > 0 ? reach : 0;
+    }
+}
+
+/* box_move() takes overlapping boxes when they have the same strides. For others the source is copied first,
+ * to what is returned; NULL when there is no need. Does not outlive a task that is dropped: box_move()
+ * into its target is the caller's next step, and a box of that kind is small. */
+static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
+{
+    bool same = true, empty = false;
+    int64_t from_low, from_high, to_low, to_high;
+    for (int32_t d = 0; d < b->ndim; ++d) {
+        empty = empty || b->extents[d] <= 0;
+        same = same && (b->extents[d] == 1 || b->target_stride[d] == b->source_stride[d]);
+    }
+    side_range(b, b->source_stride, &from_low, &from_high);
+    side_range(b, b->target_stride, &to_low, &to_high);
+    const uintptr_t source = (uintptr_t)b->source, target = (uintptr_t)b->target;
+    if (same || empty || source + (uintptr_t)from_low >= target + (uintptr_t)to_high ||
+        target + (uintptr_t)to_low >= source + (uintptr_t)from_high)
+        return NULL;
+    const int64_t elems = box_pack(b->extents, b->ndim, packed);
+    char *copy = alloc_resize(NULL, elems, b->width);
+    if (copy == NULL)
+        task_fail(core, DIAG_OUT_OF_MEMORY, "no memory to copy %lld overlapping elements",
+                  (long long)elems);
+    const box out = {copy, packed, b->source, b->source_stride, b->extents, b->ndim, b->width};
+    box_move(core, &out, BOX_COPY, PYPTO_BOOL);
+    b->source = copy;
+    b->source_stride = packed;
+    return copy;
+}
+
 void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
                    const int64_t *offsets)
 {
     task_check(core);
-    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS];
+    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS], packed[PYPTO_MAX_DIMS];
     const int32_t leading = target->ndim - source->ndim;
     for (int32_t d = 0; d < target->ndim; ++d) {
         extents[d] = d < leading ? 1 : source->shape[d - leading];
         stride[d] = d < leading ? 0 : source->stride[d - leading];
     }
     const int64_t at = box_check(core, "an assemble", target, offsets, extents);
-    const box b = {target->data + at,
-                   target->stride,
-                   source->data,
-                   stride,
-                   extents,
-                   target->ndim,
-                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    box b = {target->data + at,
+             target->stride,
+             source->data,
+             stride,
+             extents,
+             target->ndim,
+             pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    char *copy = copy_if_overlapping(core, &b, packed);
     box_move(core, &b, box_write_mode(target, false), (pypto_dtype)target->dtype);
+    alloc_free(copy);
     box_written(core, target, core->owner->header);
 }
 
@@ -159,6 +205,8 @@ static char *element_at(pld_core *core, const char *what, const pld_tensor *tens
 {
     static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
     task_check(core);
+    if (core->function->plane == PLD_PLANE_CHIP)
+        task_join(core); /* kernels of the wrapper that come before this access */
     return tensor->data + box_check(core, what, tensor, indices, one);
 }
 
@@ -231,27 +279,15 @@ pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *of
                      const int64_t *extents)
 {
     char name[NAME_TEXT];
-    pld_tensor view = *tensor;
-    int64_t elems = 0;
-    view.ndim = 0;
-    for (int32_t d = 0; d < tensor->ndim; ++d) {
-        const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
-        if (offsets[d] < 0 || taken < 0 || taken > tensor->shape[d] ||
-            offsets[d] > tensor->shape[d] - taken)
-            task_fail(
-                core, DIAG_INDEX_OUT_OF_BOUNDS,
-                "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent "
-                "%lld",
-                (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
-                task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
-        elems += offsets[d] * tensor->stride[d];
-        if (extents[d] == PLD_DROP)
-            continue;
-        view.shape[view.ndim] = extents[d];
-        view.stride[view.ndim++] = tensor->stride[d];
-    }
-    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
-    return view;
+    pld_tensor view;
+    const int32_t d = view_part(tensor, offsets, extents, &view);
+    if (d < 0)
+        return view;
+    const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
+    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+              "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent %lld",
+              (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
+              task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
 }
 
 pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)

@@ -215,9 +215,25 @@ static bool advance(rank *r)
     }
     if (d->record->call <= atomic_load_explicit(&r->s.seg.set->poison, memory_order_relaxed))
         return false; /* obey_poison ends it */
+    if (d->joining != NULL) {
+        d->live = 1;
+        sched_resume(&r->s, d->joining);
+        d->joining = NULL;
+        return true;
+    }
     d->active = false;
     complete(r, d->record);
     return true;
+}
+
+static void discard_joining(rank *r)
+{
+    pld_core *task = r->current.joining;
+    if (task == NULL)
+        return;
+    r->current.joining = NULL;
+    ++r->current.live; /* task_over() takes it back */
+    sched_discard(&r->s, task);
 }
 
 /* Drops what belongs to poisoned calls. True when there was something to obey. */
@@ -229,6 +245,7 @@ static bool obey_poison(rank *r)
     sched_drop(&r->s, poison);
     dispatch *d = &r->current;
     if (d->active && d->record->call <= poison) {
+        discard_joining(r);
         while (d->pending_first != NULL) {
             pld_core *task = d->pending_first;
             d->pending_first = task->next;
@@ -294,6 +311,7 @@ void rank_loop(rank *r)
     atomic_fetch_sub_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     /* Whatever was running is dropped: the set is being closed. */
     sched_drop(&r->s, UINT64_MAX);
+    discard_joining(r);
     for (pld_core *task = r->current.pending_first; task != NULL;) {
         pld_core *next = task->next;
         sched_give_task(&r->s, task);
@@ -307,7 +325,17 @@ void rank_end(rank *r)
     rank_ring(&r->s.seg, r->s.header);
 }
 
-/* ---- pld_submit ---- */
+/* ---- kernels of a wrapper ---- */
+
+void task_join(pld_core *core)
+{
+    dispatch *d = core->context;
+    if (d->pending_first == NULL)
+        return; /* they run one after the other, and none runs beside the wrapper */
+    d->joining = core;
+    --d->live;
+    task_suspend(core);
+}
 
 static int32_t function_index(const pld_program *table, const pld_function *function)
 {

@@ -14,7 +14,8 @@ typedef struct dispatch {
     pld_window *windows; /* one per argument, used where the argument is a window */
     pld_comm *comms;
     int32_t capacity;
-    int64_t live;            /* tasks started and not over */
+    int64_t live;            /* tasks started, and neither over nor joining */
+    pld_core *joining;       /* the wrapper, while it waits for the kernels that it submitted */
     pld_core *pending_first; /* kernels submitted, in order */
     pld_core *pending_last;
 } dispatch;
@@ -34,6 +35,9 @@ void rank_destroy(rank *r);
 
 /* Serves dispatches until `ending`. */
 void rank_loop(rank *r);
+
+/* From a wrapper: returns when all kernels that it has submitted are complete. */
+void task_join(pld_core *core);
 
 /* From another thread: makes rank_loop return after the task that runs. */
 void rank_end(rank *r);

@@ -259,6 +259,22 @@ void task_wait(pld_core *core)
     task_check(core);
 }
 
+void task_suspend(pld_core *core)
+{
+    fiber_switch(core->fiber, core->owner->main, false);
+    task_check(core);
+}
+
+void sched_resume(sched *s, pld_core *task)
+{
+    push_ready(s, task);
+}
+
+void sched_discard(sched *s, pld_core *task)
+{
+    finish(s, task, false);
+}
+
 /* Moves satisfied tasks to the ready list. */
 static bool wake_satisfied(sched *s)
 {

@@ -104,6 +104,10 @@ void sched_turn(sched *s);
 /* Drops every task of calls up to `call`. */
 void sched_drop(sched *s, uint64_t call);
 
+/* A suspended task becomes ready, or is dropped. */
+void sched_resume(sched *s, pld_core *task);
+void sched_discard(sched *s, pld_core *task);
+
 /* ---- from inside a task ---- */
 
 /* Ends the task without a result: it was dropped. Does not return. */
@@ -128,6 +132,9 @@ void task_wait(pld_core *core);
  * exist. */
 const pld_window *task_need_window(pld_core *core, const pld_tensor *tensor);
 int32_t task_device_of(pld_core *core, const pld_tensor *tensor, int64_t peer);
+/* Blocks until sched_resume(). Whoever will call that keeps the task, and hands it to sched_discard()
+ * instead when its call is poisoned: sched_drop() does not know it. */
+void task_suspend(pld_core *core);
 /* "window 'data_buf' (parameter 'data')" or "parameter 'inp'", into `text`; returns `text`. */
 const char *task_describe(const pld_core *core, const pld_tensor *tensor, char *text,
                           int64_t bytes);

@@ -34,11 +34,12 @@ def h(x: pl.Tensor[[NR, 3, 4, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 4, 8], pl.
 """
 
 
-def run(kernel="pass", wrapper="k(x, y, n)", n=1, devices=1):
-    def block(text):
-        return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
+def indented(text):
+    return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
 
-    host = from_text(PROGRAM.format(kernel=block(kernel), wrapper=block(wrapper)))["h"]
+
+def run(kernel="pass", wrapper="k(x, y, n)", n=1, devices=1):
+    host = from_text(PROGRAM.format(kernel=indented(kernel), wrapper=indented(wrapper)))["h"]
     x = np.arange(devices * 96, dtype=np.int32).reshape(devices, 3, 4, 8)
     y = np.zeros((devices, 4, 8), dtype=np.int32)
     host(x, y, n, config=config(devices))
@@ -89,6 +90,209 @@ def test_views_in_wrappers():
     assert (y[0, 2:4] == x[0, 1, 1:3]).all()
 
 
+def test_parts_of_tiles():
+    kernel = """
+        t = pl.load(x[n], [0, 0], [4, 8])
+        y[0:2, 0:4] = t[1:3, 4:]
+        y[0:2, 4:8] = t[n:n + 2, :4]
+        y[2:3, :] = t[2]
+        y[3, 0:4] = t[:, 3]
+        t[0, :] = t[3]
+        t[2:4, 0:2] = t[1:3, 2:4]
+        c = t[:, 5]
+        t[:, 7] = pl.reshape(c, [4])
+        y[3:4, 4:8] = t[3:4, 4:]
+        """
+    x, y = run(kernel)
+    t = x[0, 1].copy()
+    assert (y[0, 0:2, 0:4] == t[1:3, 4:]).all()
+    assert (y[0, 0:2, 4:8] == t[1:3, :4]).all()
+    assert (y[0, 2] == t[2]).all()
+    assert (y[0, 3, 0:4] == t[:, 3]).all()
+    assert (y[0, 3, 4:] == [*t[3, 4:7], t[3, 5]]).all()
+
+
+def test_a_tile_slice_with_a_bound_of_the_run():
+    x, y = run("t = pl.load(x[1], [0, 0], [4, 8])\ny[0:4, 0:8] = t[:, 2:n][:, :] + 0\n"[:0] + """
+        t = pl.load(x[1], [0, 0], [4, 8])
+        u = t[0:4, 2:n]
+        pl.store(u, [0, 0], y)
+        """, n=5)
+    assert (y[0, :, 0:3] == x[0, 1, :, 2:5]).all()
+    assert (y[0, :, 3:] == 0).all()
+
+
+def test_tensors_assigned_to_parts():
+    kernel = """
+        y[0:2, :] = x[n, 2:4]
+        y[2, :] = x[n, 0, :]
+        y[:, 0] = x[n, :, 7]
+        y[3:4, 1:8] = x[2, 3:4, 0:7]
+        """
+    x, y = run(kernel)
+    want = np.zeros((4, 8), np.int32)
+    want[0:2] = x[0, 1, 2:4]
+    want[2] = x[0, 1, 0]
+    want[:, 0] = x[0, 1, :, 7]
+    want[3:4, 1:8] = x[0, 2, 3:4, 0:7]
+    assert (y[0] == want).all()
+
+
+@pytest.mark.parametrize("move, source", [("y[1:4, :] = y[0:3, :]", 0), ("y[0:3, :] = y[1:4, :]", 1)])
+def test_a_tensor_assigned_to_a_part_that_overlaps_it(move, source):
+    x, y = run(f"y[:] = x[0]\n{move}")
+    want = x[0, 0].copy()
+    want[1 - source : 4 - source] = x[0, 0, source : source + 3]
+    assert (y[0] == want).all()
+
+
+def test_a_row_assigned_to_a_column_that_it_crosses():
+    x, y = run("y[:] = x[1]\ny[:, 0] = y[0, 0:4]")
+    want = x[0, 1].copy()
+    want[:, 0] = x[0, 1, 0, 0:4]
+    assert (y[0] == want).all()
+
+
+def test_operations_on_whole_tensors():
+    kernel = """
+        a = pl.tensor.add(x[0], x[n])
+        b = pl.tensor.slice(x, [1, 4, 8], [2, 0, 0])
+        c = pl.cast(pl.cast(pl.reshape(b, [4, 8]), pl.FP32), pl.INT32)
+        y[:] = pl.mul(a, c) - x[0] * 2
+        y[0:1, :] = pl.tensor.adds(pl.maximum(x[1, 0:1], x[2, 0:1]), 5)
+        """
+    x, y = run(kernel)
+    want = (x[0, 0] + x[0, 1]) * x[0, 2] - x[0, 0] * 2
+    want[0] = np.maximum(x[0, 1, 0], x[0, 2, 0]) + 5
+    assert (y[0] == want).all()
+
+
+def test_a_whole_tensor_of_dynamic_shape_has_no_tile():
+    text = """
+@pl.jit.incore
+def k(x: pl.Tensor[[NR, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    y[:] = pl.add(x, 1.0)
+
+@pl.jit
+def c(x: pl.Tensor[[NR, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    k(x, y)
+
+@pl.jit.host
+def h(x: pl.Tensor[[NR, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    c(x, y, device=0)
+"""
+    h = from_text(text)["h"]
+    with pytest.raises(pypto.Error, match="pl.add computes on tensors of constant shape"):
+        h(np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32), config=config(1))
+
+
+HOST = """
+@pl.jit.incore
+def k(a: pl.Tensor[[2, 4], pl.INT32], b: pl.InOut[pl.Tensor[[2, 4], pl.INT32]]):
+    b[:] = a + b
+
+@pl.jit
+def c(a: pl.Tensor[[2, 4], pl.INT32], b: pl.InOut[pl.Tensor[[2, 4], pl.INT32]]):
+    k(a, b)
+
+@pl.jit.host
+def h(x: pl.Tensor[[NR, 4, 6, 8], pl.INT32], y: pl.InOut[pl.Tensor[[NR, 4, 6, 8], pl.INT32]],
+      n: pl.Scalar[pl.INT64]):
+    for r in pl.range(pld.world_size()):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    "body, a, b",
+    [
+        ("c(x[r, 0, 1:3, 4:8], y[r, 1, 0:2, :4], device=r)", np.s_[0, 1:3, 4:], np.s_[1, :2, :4]),
+        ("c(x[r, 1:3, n, 2:6], y[r, 1:3][:, 5, 0:4], device=r)", np.s_[1:3, 2, 2:6], np.s_[1:3, 5, :4]),
+        ("c(x[r][n:n + 2, 0, 0:4], y[r, 0][0:2, n:n + 4], device=r)", np.s_[2:4, 0, :4], np.s_[0, :2, 2:6]),
+        ("a = x[:, 3, :, 4:]\n        c(a[r, 0:2], y[r, 2:4, 1, 4:8], device=r)", np.s_[3, :2, 4:], np.s_[2:4, 1, 4:]),
+    ],
+)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_views_in_host_functions(body, a, b, devices):
+    h = from_text(HOST.format(body=body))["h"]
+    x = np.arange(devices * 192, dtype=np.int32).reshape(devices, 4, 6, 8)
+    y = x[::-1].copy() * 3
+    want = y.copy()
+    h(x, y, 2, config=config(devices))
+    for r in range(devices):
+        want[r][b] += x[r][a]
+    assert (y == want).all()
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ("c(x[r, 0, 5:7, 4:8], y[r, 0, 0:2, 0:4], device=r)", "index 5 to 6 is outside dimension 2"),
+        ("c(x[r, r + 4, 0:2, 4:8], y[r, 0, 0:2, 0:4], device=r)", "a subscript reaches from 4 to 4 in dimension 1 of 'x'"),
+        ("c(x[r, 0, r:6, 4:8], y[r, 0, 0:2, 0:4], device=r)", "positive static extent"),
+        ("c(x[r, 0, 0:3, 4:8], y[r, 0, 0:2, 0:4], device=r)", "dimension 0 is 3, but 2 is declared"),
+        ("c(x[r, 0, 0:4:2, 4:8], y[r, 0, 0:2, 0:4], device=r)", "a slice with a step"),
+        ("c(x[r, 0, 0, 0, 0], y[r, 0, 0:2, 0:4], device=r)", "5 indices but the tensor is 4D"),
+    ],
+)
+def test_refused_in_host_functions(body, words):
+    h = from_text(HOST.format(body=body))["h"]
+    x = np.zeros((1, 4, 6, 8), np.int32)
+    with pytest.raises(pypto.Error, match=words):
+        h(x, x.copy(), 2, config=config(1))
+
+
+def test_a_world_loop_over_a_dimension_behind_a_slice():
+    """The dimension that the loop over all devices indexes must have an entry for each."""
+    text = HOST.replace("[NR, 4, 6, 8]", "[4, NR, 6, 8]")
+    h = from_text(text.format(body="c(x[:, r, 0][0:2, 0:4], y[0:2, r, 1, 0:4], device=r)"))["h"]
+    x = np.arange(4 * 2 * 48, dtype=np.int32).reshape(4, 2, 6, 8)
+    y = np.zeros_like(x)
+    h(x, y, 2, config=config(2))
+    assert (y[0:2, :, 1, 0:4] == x[0:2, :, 0, 0:4]).all()
+    with pytest.raises(pypto.Error, match="dimension 1"):
+        h(x, y, 2, config=config(3))
+
+
+def test_elements_in_wrappers_are_those_that_kernels_before_them_left():
+    wrapper = """
+        y[0, 0] = x[n, 1, 2]
+        y[0, 1] = y[0, 0] * 2
+        add(y)
+        first = y[0, 1]
+        pl.write(y, [0, 1], 5)
+        for i in pl.range(first):
+            add(y)
+        y[3, 7] = pl.read(y, [0, 1])
+        """
+    text = PROGRAM.replace("@pl.jit\n", """
+@pl.jit.incore
+def add(y: pl.InOut[pl.Tensor[[4, 8], pl.INT32]]):
+    y[:] = y + 1
+
+@pl.jit
+""", 1)
+    host = from_text(text.format(kernel="    pass", wrapper=indented(wrapper)))["h"]
+    x = np.arange(2 * 96, dtype=np.int32).reshape(2, 3, 4, 8) % 50
+    y = np.zeros((2, 4, 8), dtype=np.int32)
+    host(x, y, 1, config=config(2))
+    for r in range(2):
+        first = x[r, 1, 1, 2] * 2 + 1
+        assert y[r, 0, 0] == x[r, 1, 1, 2] + 1 + first
+        assert y[r, 0, 1] == 5 + first
+        assert y[r, 3, 7] == 5 + first
+        assert y[r, 1, 1] == 1 + first
+
+
+def test_a_wrapper_that_reads_behind_a_kernel_that_fails():
+    wrapper = "k(x, y, n)\ny[0, 1] = y[0, 0] + 1"
+    for _ in range(3):
+        with pytest.raises(pypto.Error, match="a subscript reaches from 7 to 7"):
+            run("a = x[n + 6]\ny[:] = a", wrapper, devices=2)
+    x, y = run("y[0, 0] = 4", wrapper, devices=2)
+    assert (y[:, 0, 1] == 5).all()
+
+
 def test_a_view_out_of_bounds():
     with pytest.raises(pypto.Error, match="a subscript reaches from 5 to 5 in dimension 0"):
         run("a = x[n]\ny[0:4, :] = pl.load(a, [0, 0], [4, 8])", n=5)
@@ -108,6 +312,13 @@ def test_a_view_out_of_bounds():
         ("y[0:2, :] = pl.load(x[0], [0, 0], [4, 8])", "shape mismatch on source axis 0"),
         ("y[0:2, :] = 3", "Subscript-write source must also be"),
         ("y[0, 0] = 1.5", "the value has dtype"),
+        ("t = pl.load(x[0], [0, 0], [4, 8])\nt[0:2, :] = x[0, 0:2]", "must also be a Tile"),
+        ("t = pl.load(x[0], [0, 0], [4, 8])\nu = t[n:, :]", "Dynamic lower bounds"),
+        ("t = pl.load(x[0], [0, 0], [4, 8])\nu = t[:, 8:n]", "past the end"),
+        ("t = pl.load(x[0], [0, 0], [4, 8])\nu = t[0, 0, 0]", "3 indices but the tile is 2D"),
+        ("y[0:2, :] = x[0]", "shape mismatch on source axis 0"),
+        ("y[0:2, :] = pl.load(x[0], [0, 0], [2, 4])", "shape mismatch on source axis 1"),
+        ("y[0:2, :] = pl.cast(x[0, 0:2], pl.FP32)", "dtype fp32"),
         ("n[0] = 3", "Subscript requires Tuple, Tensor"),
     ],
 )

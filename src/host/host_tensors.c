@@ -1,0 +1,71 @@
+/* Tensors in a host function: views of its parameters. They are descriptors; no byte moves, and nothing
+ * waits. Called by compiled host functions; see host_api.c for how a failing call leaves one. */
+#include "host/host.h"
+#include "runtime/views.h"
+
+static const char *tensor_name(const pld_host *host, const pld_tensor *tensor)
+{
+    for (int32_t i = 0; i < host->count; ++i)
+        if (host->args[i].tensor == tensor)
+            return host->function->params[i].name;
+    return "a tensor";
+}
+
+pld_tensor(pld_index)(pld_host *host, const pld_tensor *tensor, int32_t count,
+                      const int64_t *indices)
+{
+    if (count < 0 || count > tensor->ndim)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "%d indices for '%s' of %d dimensions", count,
+                   tensor_name(host, tensor), tensor->ndim);
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    for (int32_t d = 0; d < count; ++d) {
+        if (indices[d] < 0 || indices[d] >= tensor->shape[d])
+            host_error(host, DIAG_BAD_DISPATCH, "index a dimension within its extent",
+                       "index %lld is outside dimension %d of '%s', which has extent %lld",
+                       (long long)indices[d], d, tensor_name(host, tensor),
+                       (long long)tensor->shape[d]);
+        elems += indices[d] * tensor->stride[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    view.ndim = tensor->ndim - count;
+    for (int32_t d = 0; d < view.ndim; ++d) {
+        view.shape[d] = tensor->shape[d + count];
+        view.stride[d] = tensor->stride[d + count];
+    }
+    return view;
+}
+
+pld_tensor(pld_slice)(pld_host *host, const pld_tensor *tensor, const int64_t *shape,
+                      const int64_t *offsets)
+{
+    pld_tensor view = *tensor;
+    int64_t elems = 0;
+    for (int32_t d = 0; d < tensor->ndim; ++d) {
+        if (shape[d] < 0 || shape[d] > tensor->shape[d] || offsets[d] < 0 ||
+            offsets[d] > tensor->shape[d] - shape[d])
+            host_error(host, DIAG_BAD_DISPATCH, "slice within the tensor",
+                       "a slice of %lld at %lld leaves dimension %d of '%s', which has extent %lld",
+                       (long long)shape[d], (long long)offsets[d], d, tensor_name(host, tensor),
+                       (long long)tensor->shape[d]);
+        elems += offsets[d] * tensor->stride[d];
+        view.shape[d] = shape[d];
+    }
+    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    return view;
+}
+
+pld_tensor(pld_host_part)(pld_host *host, const pld_tensor *tensor, const int64_t *offsets,
+                          const int64_t *extents)
+{
+    pld_tensor view;
+    const int32_t d = view_part(tensor, offsets, extents, &view);
+    if (d < 0)
+        return view;
+    const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
+    host_error(
+        host, DIAG_BAD_DISPATCH, "index a dimension within its extent",
+        "a subscript reaches from %lld to %lld in dimension %d of '%s', which has extent %lld",
+        (long long)offsets[d], (long long)(offsets[d] + taken - 1), d, tensor_name(host, tensor),
+        (long long)tensor->shape[d]);
+}
