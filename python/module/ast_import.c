@@ -408,24 +408,42 @@ static void refuse_string(importer *im, PyObject *words, pypto_span span)
         diag_source(im->errors, line);
 }
 
+static bool is_word(const syntax_expr *e, const char *word)
+{
+    return (e->kind == SYNTAX_NAME || e->kind == SYNTAX_ATTRIBUTE) && strcmp(e->text, word) == 0;
+}
+
+/* The annotation with its strings parsed: itself, or types in its brackets, as in pl.Out["T"]. Strings that
+ * are arguments of calls, as in pl.dynamic("N"), are none. */
+static syntax_expr *unquoted(importer *im, syntax_expr *e)
+{
+    if (e->kind == SYNTAX_SUBSCRIPT) {
+        bool tuple = is_word(e->a, "tuple") || is_word(e->a, "Tuple");
+        for (int64_t i = 0; i < e->items.count && (i < 2 || tuple); i++)
+            e->items.items[i] = unquoted(im, e->items.items[i]);
+    }
+    if (e->kind != SYNTAX_STRING || im->failed || im->refused)
+        return e;
+    PyObject *words = PyUnicode_DecodeUTF8(e->text, (Py_ssize_t)strlen(e->text), "surrogatepass");
+    PyObject *tree = words == NULL ? NULL : parse_string(im, words);
+    if (words == NULL)
+        im->failed = true;
+    else if (tree == NULL)
+        refuse_string(im, words, e->span);
+    Py_XDECREF(words);
+    if (tree == NULL)
+        return e;
+    const pypto_span place = e->span;
+    const pypto_span *outer = im->place;
+    im->place = &place;
+    e = unquoted(im, import_expr(im, field(tree, "body")));
+    im->place = outer;
+    return e;
+}
+
 static syntax_expr *import_annotation(importer *im, PyObject *object)
 {
-    if (object == Py_None)
-        return NULL;
-    syntax_expr *e = import_expr(im, object);
-    if (e->kind != SYNTAX_STRING)
-        return e;
-    PyObject *words = field(object, "value");
-    PyObject *tree = parse_string(im, words);
-    if (tree == NULL) {
-        refuse_string(im, words, e->span);
-        return e;
-    }
-    const pypto_span place = e->span;
-    im->place = &place;
-    e = import_expr(im, field(tree, "body"));
-    im->place = NULL;
-    return e;
+    return object == Py_None ? NULL : unquoted(im, import_expr(im, object));
 }
 
 /* ---- statements ---- */

@@ -108,7 +108,9 @@ void emit_dim(emitter *e, const ir_dim *dim, const char *tensor)
         extent = arena_printf(e->a, "%s - %lld", extent, (long long)dim->offset);
     if (dim->offset < 0)
         extent = arena_printf(e->a, "%s + %llu", extent, 0 - (unsigned long long)dim->offset);
-    if (dim->scale == 1)
+    if (dim->quotient != 0)
+        emit_line(e, "const int64_t %s = %s * %lld;", name, extent, (long long)dim->quotient);
+    else if (dim->scale == 1)
         emit_line(e, "const int64_t %s = %s;", name, extent);
     else
         emit_line(e,

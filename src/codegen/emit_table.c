@@ -60,7 +60,7 @@ static bool site_agrees(const ir_function *f, const ir_stmt *call, int64_t param
     if (declared->kind != IR_VAR)
         return ir_expr_equal(argument->type.shape[d], declared);
     const ir_dim *dim = dim_of(f, declared->var);
-    if (dim == NULL || dim->scale != 1 || dim->offset != 0)
+    if (dim == NULL || dim->scale != 1 || dim->offset != 0 || dim->quotient != 0)
         return false;
     const ir_var *definer = call->operands[dim->param].var;
     return (dim->param == param && dim->dim == d) ||
@@ -92,6 +92,7 @@ typedef struct entry {
     const ir_function *f;
     bool *viewed;   /* by parameter */
     bool *declared; /* by dims row: its variable is declared */
+    bool *unpacked; /* by parameter: a scalar that has a variable */
 } entry;
 
 static bool needs_view(const ir_function *f, const sites *found, int64_t param)
@@ -113,6 +114,19 @@ static const char *tensor_argument(emitter *e, int64_t param)
     return arena_printf(e->a, "args[%lld].tensor", (long long)param);
 }
 
+static const char *scalar_argument(emitter *e, int64_t param, pypto_dtype dtype)
+{
+    bool real = ir_is_float(dtype);
+    c_expr value = {
+        arena_printf(e->a, "args[%lld].%s", (long long)param, real ? "real" : "integer"),
+        PRECEDENCE_PRIMARY, C_LONG};
+    if (!real)
+        return expr_convert(e, value, PYPTO_INT64, dtype).text;
+    c_expr single = {arena_printf(e->a, "(float)%s", value.text), PRECEDENCE_UNARY, C_FLOAT};
+    return expr_convert(e, single, PYPTO_FP32, dtype).text;
+}
+
+/* What a dimension is made of: names of f->dims, and scalar parameters. */
 static void declare_dims_of(void *context, ir_var *var)
 {
     entry *en = context;
@@ -122,6 +136,14 @@ static void declare_dims_of(void *context, ir_var *var)
             continue;
         en->declared[i] = true;
         emit_dim(en->e, dim, tensor_argument(en->e, dim->param));
+    }
+    for (int64_t i = 0; i < en->f->params.count; i++) {
+        const ir_var *param = en->f->params.items[i];
+        if (param != var || en->unpacked[i])
+            continue;
+        en->unpacked[i] = true;
+        emit_line(en->e, "const %s %s = %s;", c_scalar_type(param->type.dtype), param->c_name,
+                  scalar_argument(en->e, i, param->type.dtype));
     }
 }
 
@@ -201,9 +223,10 @@ static void emit_checks(entry *en, const sites *found)
         if (var->type.kind == IR_SCALAR || en->viewed[i])
             continue;
         for (int32_t d = 0; d < var->type.ndim; d++) {
-            bool checked = f->plane == PLD_PLANE_HOST ? var->type.shape[d]->kind == IR_INT ||
-                                                            var->type.shape[d]->kind == IR_VAR
-                                                      : all_agree(f, found, i, d);
+            const ir_expr *extent = var->type.shape[d];
+            bool known = extent->kind == IR_INT ||
+                         (extent->kind == IR_VAR && extent->var->kind == IR_VAR_DIM);
+            bool checked = f->plane == PLD_PLANE_HOST ? known : all_agree(f, found, i, d);
             if (!checked && !defines_dim(f, i, d))
                 check_extent(en, i, d);
         }
@@ -229,24 +252,13 @@ static void emit_views(entry *en)
     }
 }
 
-static const char *scalar_argument(emitter *e, int64_t param, pypto_dtype dtype)
-{
-    bool real = ir_is_float(dtype);
-    c_expr value = {
-        arena_printf(e->a, "args[%lld].%s", (long long)param, real ? "real" : "integer"),
-        PRECEDENCE_PRIMARY, C_LONG};
-    if (!real)
-        return expr_convert(e, value, PYPTO_INT64, dtype).text;
-    c_expr single = {arena_printf(e->a, "(float)%s", value.text), PRECEDENCE_UNARY, C_FLOAT};
-    return expr_convert(e, single, PYPTO_FP32, dtype).text;
-}
-
 static void emit_entry(emitter *e, const ir_function *f)
 {
     bool host = f->plane == PLD_PLANE_HOST;
     sites found = sites_of(e, f);
     entry en = {e, f, arena_array(e->a, bool, f->params.count + 1),
-                arena_array(e->a, bool, f->dims.count + 1)};
+                arena_array(e->a, bool, f->dims.count + 1),
+                arena_array(e->a, bool, f->params.count + 1)};
     for (int64_t i = 0; i < f->params.count && !host; i++)
         en.viewed[i] = needs_view(f, &found, i);
 

@@ -4,6 +4,7 @@
  *   pl.Tensor    pld.DistributedTensor      shape and dtype from the argument
  *   pl.Out[...]  pl.InOut[...]              around a tensor
  *   pl.Scalar[dtype]    pl.INT32            a scalar
+ *   pld.CommCtx                             a communication domain, of kernels only
  *   tuple[A, B]    None                     results only
  *   T                                       a name that the script has given to one of these
  *
@@ -128,6 +129,12 @@ bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
     return path != NULL && (shaped_kind(path) == IR_TENSOR || shaped_kind(path) == IR_WINDOW);
 }
 
+bool annotation_is_comm(frontend *fe, int32_t function, const syntax_expr *e)
+{
+    const char *path = e == NULL ? NULL : dotted(fe, function, e);
+    return path != NULL && strcmp(path, "pld.CommCtx") == 0;
+}
+
 /* ---- dimensions ---- */
 
 static dsl_value dim_value(lowering *fl, const syntax_expr *e);
@@ -161,25 +168,30 @@ static dsl_value dim_of_meaning(lowering *fl, const name_value *v, const char *n
                   v->kind == NAME_OTHER ? v->text : name_value_text(fl->a, v));
 }
 
-/* pl.dynamic("X"), written in place. */
-static dsl_value dim_call(lowering *fl, const syntax_expr *e)
-{
-    const char *path = dotted(fl->fe, fl->function, e->a);
-    bool is_dynamic = path != NULL && strcmp(path, "pl.dynamic") == 0;
-    if (is_dynamic && e->items.count == 1 && e->items.items[0]->kind == SYNTAX_STRING) {
-        const ir_expr *symbol = symbol_expr(fl, e->items.items[0]->text, e->span);
-        return symbol == NULL ? poison() : scalar_value(symbol, e->span);
-    }
-    return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
-                  is_dynamic ? "write pl.dynamic(\"NAME\")" : NULL,
-                  "Cannot resolve expression in a shape");
-}
-
 static dsl_value unresolved_dim(lowering *fl, const syntax_expr *e)
 {
     return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
                   "a dimension is a number, a constant, a pl.dynamic name, or arithmetic on them",
                   "Cannot resolve expression in a shape");
+}
+
+/* pl.dynamic("X") or pl.const(4, pl.INT32), written in place. */
+static dsl_value dim_call(lowering *fl, const syntax_expr *e)
+{
+    const char *path = dotted(fl->fe, fl->function, e->a);
+    bool is_dynamic = path != NULL && strcmp(path, "pl.dynamic") == 0;
+    bool is_const = path != NULL && strcmp(path, "pl.const") == 0;
+    if (is_dynamic && e->items.count == 1 && e->items.items[0]->kind == SYNTAX_STRING) {
+        const ir_expr *symbol = symbol_expr(fl, e->items.items[0]->text, e->span);
+        return symbol == NULL ? poison() : scalar_value(symbol, e->span);
+    }
+    if (is_const && e->items.count == 2)
+        return dim_value(fl, e->items.items[0]);
+    return is_dynamic || is_const
+               ? report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
+                        is_const ? "write pl.const(4, pl.INT32)" : "write pl.dynamic(\"NAME\")",
+                        "Cannot resolve expression in a shape")
+               : unresolved_dim(fl, e);
 }
 
 /* SHAPE[0], an element of a list of the script. */
@@ -543,8 +555,8 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
         result.form = ANNOTATION_BARE;
         return result;
     }
-    if (strcmp(path, "pl.Ptr") == 0) {
-        result.type.kind = IR_BUFFER;
+    if (strcmp(path, "pl.Ptr") == 0 || strcmp(path, "pld.CommCtx") == 0) {
+        result.type.kind = strcmp(path, "pl.Ptr") == 0 ? IR_BUFFER : IR_COMM;
         return result;
     }
     if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))

@@ -14,6 +14,7 @@
 #include <string.h>
 
 typedef struct call_site {
+    int32_t function; /* the callee: the embedder's number */
     const frontend_source *callee;
     const syntax_expr *syntax;
     const char *name;
@@ -35,16 +36,16 @@ static bool is_recursion(lowering *fl, const call_site *site)
 }
 
 /* A function that is being lowered is one of those that called the present one. */
-static bool check_recursion(lowering *fl, const call_site *site, int32_t function)
+static bool check_recursion(lowering *fl, const call_site *site)
 {
     for (int64_t i = 0; i < fl->fe->instances.count; i++) {
         const instance *caller = fl->fe->instances.items[i];
-        if (caller->function != function || caller->state != INSTANCE_RUNNING)
+        if (caller->function != site->function || caller->state != INSTANCE_RUNNING)
             continue;
         return is_recursion(fl, site);
     }
     for (const splice *s = fl->spliced; s != NULL; s = s->outer) {
-        if (s->function == function)
+        if (s->function == site->function)
             return is_recursion(fl, site);
     }
     return true;
@@ -52,7 +53,7 @@ static bool check_recursion(lowering *fl, const call_site *site, int32_t functio
 
 /* A function of pl.function outside of the class becomes part of the program under its own name, which
  * must be nobody else's. */
-static bool check_external(lowering *fl, const call_site *site, int32_t function)
+static bool check_external(lowering *fl, const call_site *site)
 {
     const syntax_function *callee = site->callee->syntax;
     if (fl->syntax->program == NULL || !callee->class_form || callee->program != NULL ||
@@ -67,7 +68,7 @@ static bool check_external(lowering *fl, const call_site *site, int32_t function
     for (int64_t i = 0; i < fl->fe->instances.count && problem == NULL; i++) {
         int32_t other = fl->fe->instances.items[i]->function;
         const frontend_source *source = source_of(fl->fe, other);
-        if (other != function && source != NULL && source->syntax->class_form &&
+        if (other != site->function && source != NULL && source->syntax->class_form &&
             source->syntax->program == NULL && strcmp(source->syntax->name, site->name) == 0)
             problem = arena_printf(fl->a, "Conflicting external functions: two are called '%s'",
                                    site->name);
@@ -78,13 +79,23 @@ static bool check_external(lowering *fl, const call_site *site, int32_t function
     return problem == NULL;
 }
 
-/* Whether the callee becomes part of the function at hand: what is written to be inlined, and in class form
- * orchestration called by orchestration. */
+static bool takes_comm(const lowering *fl, const call_site *site)
+{
+    for (int32_t i = 0; i < site->count; i++) {
+        if (annotation_is_comm(fl->fe, site->function,
+                               site->callee->syntax->params.items[i].annotation))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the callee becomes part of the function at hand: what is written to be inlined; in class form
+ * orchestration called by orchestration; and a kernel with a parameter that no task has. */
 static bool is_spliced(const lowering *fl, const call_site *site)
 {
     pld_plane from = fl->ir->plane;
     pld_plane to = site->callee->plane;
-    return site->callee->inlined ||
+    return site->callee->inlined || takes_comm(fl, site) ||
            (from == PLD_PLANE_CHIP && to == PLD_PLANE_CHIP && site->callee->syntax->class_form);
 }
 
@@ -364,14 +375,14 @@ static bool passes_window(const call_site *site)
     return false;
 }
 
-static instance *specialise_callee(lowering *fl, const call_site *site, int32_t function)
+static instance *specialise_callee(lowering *fl, const call_site *site)
 {
     given_param *given = arena_array(fl->a, given_param, site->count);
     for (int32_t i = 0; i < site->count; i++) {
         if (value_type(&site->values[i], &given[i].type))
             given[i].kind = GIVEN_TYPE;
     }
-    return specialise(fl->fe, function, given, site->count);
+    return specialise(fl->fe, site->function, given, site->count);
 }
 
 static dsl_value call_value(lowering *fl, const call_site *site, const instance *callee)
@@ -395,10 +406,10 @@ static dsl_value call_value(lowering *fl, const call_site *site, const instance 
 }
 
 /* What Python has computed when it met the callee's `def`: names mean what they mean outside of it. */
-static dsl_value default_value(lowering *fl, const syntax_param *param, int32_t function)
+static dsl_value default_value(lowering *fl, const call_site *site, const syntax_param *param)
 {
     lowering outside = *fl;
-    outside.function = function;
+    outside.function = site->function;
     outside.names = (name_scope){0};
     dsl_value v = eval(&outside, param->fallback);
     if (v.kind == VALUE_POISON || (v.kind == VALUE_SCALAR && v.literal))
@@ -408,12 +419,12 @@ static dsl_value default_value(lowering *fl, const syntax_param *param, int32_t 
                   "the default value of '%s' must be a number", param->name);
 }
 
-static void eval_arguments(lowering *fl, call_site *site, int32_t function)
+static void eval_arguments(lowering *fl, call_site *site)
 {
     for (int32_t i = 0; i < site->count; i++) {
         const syntax_param *param = &site->callee->syntax->params.items[i];
         site->values[i] =
-            site->given[i] != NULL ? eval(fl, site->given[i]) : default_value(fl, param, function);
+            site->given[i] != NULL ? eval(fl, site->given[i]) : default_value(fl, site, param);
         site->ok = site->ok && site->values[i].kind != VALUE_POISON;
     }
     eval_device(fl, site);
@@ -445,13 +456,13 @@ static bool bind_spliced(lowering *fl, const syntax_param *param, dsl_value v)
 }
 
 /* Lowers the callee's body here, with names of its own; its value is what it returns. */
-static dsl_value splice_call(lowering *fl, const call_site *site, int32_t function)
+static dsl_value splice_call(lowering *fl, const call_site *site)
 {
     lowering caller = *fl;
-    splice inner = {.outer = fl->spliced, .function = function, .depth = fl->depth};
+    splice inner = {.outer = fl->spliced, .function = site->function, .depth = fl->depth};
     const syntax_function *callee = site->callee->syntax;
     int64_t errors_before = fl->fe->error_count;
-    fl->function = function;
+    fl->function = site->function;
     fl->syntax = callee;
     fl->names = (name_scope){0};
     fl->trail = (name_changes){0};
@@ -492,20 +503,21 @@ static dsl_value splice_call(lowering *fl, const call_site *site, int32_t functi
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
 {
-    call_site site = {.callee = source_of(fl->fe, function), .syntax = call, .ok = true};
+    call_site site = {
+        .function = function, .callee = source_of(fl->fe, function), .syntax = call, .ok = true};
     if (site.callee == NULL)
         return poison();
     site.name = site.callee->syntax->name;
     site.count = (int32_t)site.callee->syntax->params.count;
     site.given = arena_array(fl->a, const syntax_expr *, site.count);
     site.values = arena_array(fl->a, dsl_value, site.count);
-    if (!check_recursion(fl, &site, function) || !check_external(fl, &site, function) ||
-        !check_planes(fl, &site) || !bind_arguments(fl, &site))
+    if (!check_recursion(fl, &site) || !check_external(fl, &site) || !check_planes(fl, &site) ||
+        !bind_arguments(fl, &site))
         return poison();
-    eval_arguments(fl, &site, function);
+    eval_arguments(fl, &site);
     if (is_spliced(fl, &site))
-        return site.ok ? splice_call(fl, &site, function) : poison();
-    const instance *callee = specialise_callee(fl, &site, function);
+        return site.ok ? splice_call(fl, &site) : poison();
+    const instance *callee = specialise_callee(fl, &site);
     if (callee == NULL || !callee->signature_ok)
         return poison();
 

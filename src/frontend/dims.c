@@ -2,12 +2,14 @@
  *
  * A symbol is known by its string. Every function has symbols of its own, recovered from its own
  * arguments each time it runs: the first parameter that shows the symbol as a plain dimension defines
- * it; failing that, one whose dimension is linear in it (NR * 4 + 2) does, by solving. ir_function.dims
- * says which. A scalar parameter with the symbol's name is the symbol.
+ * it; failing that, one whose dimension is linear in it (NR * 4 + 2) or a quotient of it (NR // 2) does, by
+ * solving. ir_function.dims says which. A scalar parameter with the symbol's name is the symbol.
  *
  * At a call the same reasoning runs the other way: match_dims() finds what the callee's symbols will
  * be, as far as the argument's extents are known, to report shapes that cannot agree. */
 #include "frontend/lower.h"
+
+#include "base/alloc.h"
 
 #include <string.h>
 
@@ -94,6 +96,13 @@ static bool linear(const ir_expr *e, const ir_var *var, int64_t *scale, int64_t 
     }
 }
 
+/* e as var // quotient; false when it is anything else. */
+static bool quotient_of(const ir_expr *e, const ir_var *var, int64_t *quotient)
+{
+    return e->kind == IR_BINARY && e->op == IR_FLOORDIV && e->a->kind == IR_VAR &&
+           e->a->var == var && ir_is_const_int(e->b, quotient) && *quotient > 0;
+}
+
 static bool is_memory(const ir_type *type)
 {
     return type->kind == IR_TENSOR || type->kind == IR_WINDOW;
@@ -105,13 +114,16 @@ static bool find_definition_of(lowering *fl, ir_var *var, bool plain, ir_dim *fo
     for (int32_t p = 0; p < fl->ir->params.count; p++) {
         const ir_type *type = &fl->ir->params.items[p]->type;
         for (int32_t d = 0; is_memory(type) && d < type->ndim; d++) {
-            int64_t scale = 0;
-            int64_t offset = 0;
-            if (!linear(type->shape[d], var, &scale, &offset) || scale == 0)
+            ir_dim dim = {.var = var, .param = p, .dim = d};
+            if (!linear(type->shape[d], var, &dim.scale, &dim.offset) || dim.scale == 0) {
+                if (!quotient_of(type->shape[d], var, &dim.quotient))
+                    continue;
+                dim.scale = 1;
+                dim.offset = 0;
+            }
+            if (plain && (dim.scale != 1 || dim.offset != 0 || dim.quotient != 0))
                 continue;
-            if (plain && (scale != 1 || offset != 0))
-                continue;
-            *found = (ir_dim){var, p, d, scale, offset};
+            *found = dim;
             return true;
         }
     }
@@ -201,7 +213,12 @@ static bool solve(arena *a, dim_match *match, const ir_function *callee, int32_t
         if (d->param != param || d->dim != dim)
             continue;
         int64_t known = 0;
-        if (d->scale == 1 && d->offset == 0) {
+        if (d->quotient != 0) {
+            int64_t value = 0;
+            if (!ir_is_const_int(extent, &known) || !size_mul(known, d->quotient, &value))
+                continue;
+            match->found[i] = ir_int(a, value);
+        } else if (d->scale == 1 && d->offset == 0) {
             match->found[i] = extent;
         } else if (ir_is_const_int(extent, &known)) {
             if ((known - d->offset) % d->scale != 0)

@@ -3,8 +3,9 @@
  * Each way is lowered from the same state; path_here() notes what it has changed, scope_undo() takes that
  * back. Where paths meet, only names that some path has changed are looked at. The same value on all
  * paths is kept. Values of one type get one variable: paths that have another one assign it at their
- * end (in front of the break or continue that ends them). Different types make a conflict, which is
- * an error only if the name is read afterwards. Used by loops.c too. */
+ * end (in front of the break or continue that ends them). Numbers of different width get one of the widest
+ * type. Other different types make a conflict, which is an error only if the name is read afterwards. Used
+ * by loops.c too. */
 #include "frontend/lower.h"
 
 #include "ops/dtypes.h"
@@ -63,6 +64,23 @@ bool same_type(const binding *x, const binding *y)
     return ir_type_equal(&a, &b);
 }
 
+bool meeting_type(lowering *fl, binding *const *bs, int64_t count, ir_type *type)
+{
+    bool same = value_type(&bs[0]->v, type);
+    for (int64_t i = 1; i < count; i++)
+        same = same && same_type(bs[0], bs[i]);
+    if (same)
+        return true;
+    const dsl_value **values = arena_array(fl->a, const dsl_value *, count);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = &bs[i]->v;
+    pypto_dtype dtype;
+    if (!scalar_meeting(values, count, &dtype))
+        return false;
+    *type = ir_scalar_type(dtype);
+    return true;
+}
+
 /* ---- paths ---- */
 
 flow_path path_here(lowering *fl, int64_t mark, ir_block *block, bool jumps)
@@ -115,16 +133,14 @@ void path_assign(lowering *fl, flow_path *p, ir_var *target, const binding *b)
 
 /* ---- merging ---- */
 
-/* Values of one type: one variable for all. */
+/* One variable for all. */
 static binding *merge_values(lowering *fl, int64_t name, flow_path *paths, binding **bs,
-                             int64_t count)
+                             int64_t count, ir_type type)
 {
-    ir_type type;
-    (void)value_type(&bs[0]->v, &type);
     ir_var *target = NULL;
     for (int64_t i = 0; i < count && target == NULL; i++) {
         ir_var *var = value_var(&bs[i]->v);
-        if (var != NULL && scope_owns(fl, name, var))
+        if (var != NULL && scope_owns(fl, name, var) && ir_type_equal(&var->type, &type))
             target = var;
     }
     if (target == NULL)
@@ -206,11 +222,15 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
     }
     if (same)
         return copy_binding(fl, bs[0]);
-    for (int64_t i = 1; i < count; i++) {
-        if (!same_type(bs[0], bs[i]))
-            return conflict_binding(fl, bs[0], bs[i]);
+    ir_type type;
+    if (!meeting_type(fl, bs, count, &type)) {
+        for (int64_t i = 1; i < count; i++) {
+            if (!meeting_type(fl, (binding *[]){bs[0], bs[i]}, 2, &type))
+                return conflict_binding(fl, bs[0], bs[i]);
+        }
+        return conflict_binding(fl, bs[0], bs[1]);
     }
-    return merge_values(fl, name, paths, bs, count);
+    return merge_values(fl, name, paths, bs, count, type);
 }
 
 static int compare_names(const void *x, const void *y)

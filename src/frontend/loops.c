@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { ATTEMPTS = 3 };
+enum { ATTEMPTS = 4 };
 
 typedef struct loop {
     const syntax_stmt *syntax;
@@ -59,12 +59,10 @@ static bool contains(const name_set *set, int64_t name)
     return false;
 }
 
-/* Gives the name a variable that it has from turn to turn. */
-static void carry(lowering *fl, int64_t name)
+/* Gives the name a variable of that type, which it has from turn to turn. */
+static void carry(lowering *fl, int64_t name, ir_type type)
 {
     binding *b = fl->names.bindings[name];
-    ir_type type;
-    (void)value_type(&b->v, &type);
     ir_var *var = scope_target(fl, name, &type, b->span);
     bool handle = ir_is_handle(type.kind);
     if (handle) {
@@ -76,6 +74,17 @@ static void carry(lowering *fl, int64_t name)
     fl->names.bindings[name]->cell = handle;
 }
 
+/* The type that a number was found to have from turn to turn, where it starts as a `type`. */
+static ir_type widened(const loop_memory *memory, int64_t name, ir_type type)
+{
+    for (int64_t i = 0; memory != NULL && i < memory->widened.count; i++) {
+        const widened_name *w = &memory->widened.items[i];
+        if (w->name == name && type.kind == IR_SCALAR && dtype_widens(type.dtype, w->dtype))
+            type = ir_scalar_type(w->dtype);
+    }
+    return type;
+}
+
 static void carry_names(lowering *fl, const loop *l, const loop_memory *memory)
 {
     for (int64_t i = 0; i < l->assigned.count; i++) {
@@ -85,12 +94,14 @@ static void carry_names(lowering *fl, const loop *l, const loop_memory *memory)
         if (b->state != BINDING_BOUND || !value_type(&b->v, &type))
             continue;
         const ir_var *var = value_var(&b->v);
-        bool wanted = ir_is_handle(type.kind) ? memory != NULL && !b->cell &&
-                                                    (memory->attempts >= ATTEMPTS - 1 ||
-                                                     contains(&memory->carried, name))
-                                              : var == NULL || !scope_owns(fl, name, var);
+        type = widened(memory, name, type);
+        bool wanted =
+            ir_is_handle(type.kind)
+                ? memory != NULL && !b->cell &&
+                      (memory->attempts >= ATTEMPTS - 1 || contains(&memory->carried, name))
+                : var == NULL || !scope_owns(fl, name, var) || !ir_type_equal(&var->type, &type);
         if (wanted)
-            carry(fl, name);
+            carry(fl, name, type);
     }
 }
 
@@ -231,9 +242,10 @@ static meeting meet(lowering *fl, const loop *l)
 }
 
 /* One name at the end of one path: brings its value to where the next turn, and what follows the
- * loop, expects it. True: the name needs a variable that it does not have. */
+ * loop, expects it. True: the name needs a variable that it does not have, or a wider one. */
 static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64_t i)
 {
+    ir_type type;
     binding *entry = l->entry[i];
     binding *end = m->ends[p][i];
     bool passes = !l->range.surely_runs || l->breaks.count > 0;
@@ -244,9 +256,12 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
         return false;
     if (end->state == BINDING_LOOP_END)
         keep_loop_variable(fl, l->assigned.items[i], end);
-    if (end->state != BINDING_BOUND || same_value(&entry->v, &end->v) || !same_type(entry, end))
+    if (end->state != BINDING_BOUND || same_value(&entry->v, &end->v) ||
+        !meeting_type(fl, (binding *[]){entry, end}, 2, &type))
         return false;
     ir_var *var = value_var(&entry->v);
+    if (type.kind == IR_SCALAR && type.dtype != var->type.dtype && !same_type(entry, end))
+        return entry->read || passes;
     bool handle = end->v.kind == VALUE_VAR && ir_is_handle(end->v.var->type.kind);
     if (handle && !entry->cell)
         return entry->read || passes;
@@ -402,6 +417,30 @@ static void finish_loop(lowering *fl, const loop *l, meeting *m)
     fl->terminated = count == 0 && l->endless;
 }
 
+/* What a name of `missing` needs: a number a type that holds what all turns end with, a handle a variable
+ * at all. */
+static void remember(lowering *fl, const loop *l, const meeting *m, loop_memory *memory,
+                     const name_set *missing)
+{
+    for (int64_t i = 0; i < l->assigned.count; i++) {
+        int64_t name = l->assigned.items[i];
+        if (!contains(missing, name))
+            continue;
+        if (l->entry[i]->v.kind != VALUE_SCALAR) {
+            vec_push(fl->a, &memory->carried, name);
+            continue;
+        }
+        for (int64_t p = 0; p < m->paths.count; p++) {
+            ir_type type;
+            if (m->ends[p][i]->state != BINDING_BOUND ||
+                !meeting_type(fl, (binding *[]){l->entry[i], m->ends[p][i]}, 2, &type))
+                continue;
+            widened_name w = {name, type.dtype};
+            vec_push(fl->a, &memory->widened, w);
+        }
+    }
+}
+
 /* Lowers the body until every name that it carries has a variable. */
 static void lower_loop(lowering *fl, loop *l)
 {
@@ -429,8 +468,7 @@ static void lower_loop(lowering *fl, loop *l)
             memory->loop = l->syntax;
             vec_push(fl->a, &fl->loop_memories, memory);
         }
-        for (int64_t i = 0; i < missing.count; i++)
-            vec_push(fl->a, &memory->carried, missing.items[i]);
+        remember(fl, l, &m, memory, &missing);
         memory->attempts++;
         fl->block->count = statements;
         fl->temporaries = temporaries;

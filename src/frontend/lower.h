@@ -149,12 +149,17 @@ typedef struct carry_frame {
     const syntax_stmt *yield; /* the statement that was found, or NULL */
 } carry_frame;
 
-/* Names that a loop was found to carry as handles, so that lowering it again (inside another loop that is
- * lowered again) does not have to find out. */
+/* What a loop was found to need: names that it carries as handles, and numbers that become wider in its
+ * body. So lowering it again (inside another loop that is lowered again) does not have to find out. */
 typedef VEC(int64_t) name_set;
+typedef struct widened_name {
+    int64_t name;
+    pypto_dtype dtype;
+} widened_name;
 typedef struct loop_memory {
     const syntax_stmt *loop;
     name_set carried;
+    VEC(widened_name) widened;
     int32_t attempts;
 } loop_memory;
 
@@ -343,6 +348,8 @@ dsl_annotation read_annotation(lowering *fl, const syntax_expr *e);
 /* Whether the annotation is a bare pl.Tensor or pld.DistributedTensor, also inside pl.Out/pl.InOut;
  * reports nothing. */
 bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e);
+/* Whether it is pld.CommCtx; reports nothing. */
+bool annotation_is_comm(frontend *fe, int32_t function, const syntax_expr *e);
 
 /* ---- dims.c ---- */
 
@@ -413,6 +420,9 @@ dsl_value scalar_extreme(lowering *fl, const char *what, ir_operator op, dsl_val
 /* Brings two scalars to one type, which *dtype becomes. False after reporting. */
 bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
                   pypto_dtype *dtype);
+/* The type of a name that is any of the values where paths meet: the widest, if it holds every value of
+ * the others. False: there is none. */
+bool scalar_meeting(const dsl_value *const *values, int64_t count, pypto_dtype *dtype);
 /* A scalar as a number of that type: literals must fit, integers wrap, floats round; between integers
  * and floats it is an error. `what` names it in the message. */
 dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const char *what);
@@ -488,6 +498,8 @@ void path_assign(lowering *fl, flow_path *p, ir_var *target, const binding *b);
 binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *paths, binding **bs,
                         int64_t count);
 bool same_type(const binding *x, const binding *y);
+/* The type of one variable that holds what any of the bindings does; false: there is none. */
+bool meeting_type(lowering *fl, binding *const *bs, int64_t count, ir_type *type);
 void mark_read(binding *b);
 binding *copy_binding(lowering *fl, const binding *b);
 binding *state_binding(lowering *fl, binding_state state, pypto_span span);

@@ -130,6 +130,26 @@ static pypto_dtype promote(pypto_dtype x, pypto_dtype y)
     return dtype_bits(y) > dtype_bits(x) ? y : x;
 }
 
+static bool holds(pypto_dtype wide, pypto_dtype narrow)
+{
+    return dtype_widens(narrow, wide) || (dtype_is_index(narrow) && dtype_is_index(wide));
+}
+
+bool scalar_meeting(const dsl_value *const *values, int64_t count, pypto_dtype *dtype)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (values[i]->kind != VALUE_SCALAR)
+            return false;
+        if (i == 0 || !holds(*dtype, values[i]->expr->dtype))
+            *dtype = values[i]->expr->dtype;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (!holds(*dtype, values[i]->expr->dtype))
+            return false;
+    }
+    return count > 0;
+}
+
 bool scalar_unify(lowering *fl, const char *op, dsl_value *x, dsl_value *y, pypto_span span,
                   pypto_dtype *dtype)
 {

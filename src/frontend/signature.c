@@ -31,6 +31,10 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
     } else if (kind == IR_BUFFER) {
         message = "a window buffer cannot be a parameter";
         hint = "pass a view of it: pld.window(buffer, shape, dtype=...)";
+    } else if (kind == IR_COMM && fl->ir->plane != PLD_PLANE_CORE) {
+        message =
+            "a communication domain cannot be a parameter of a function that runs no kernel code";
+        hint = "pass the window; its kernel calls pld.get_comm_ctx(window)";
     } else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST) {
         message = "a host function does not take windows as parameters";
         hint = "pld.alloc_window_buffer and pld.window make them in the host function";
@@ -172,6 +176,21 @@ bool is_bind_dynamic(const lowering *fl, const syntax_expr *e)
 
 /* ---- one parameter ---- */
 
+/* A scalar of a dimension's name is that dimension, for the annotations behind it. */
+static bool check_symbol_order(lowering *fl, const syntax_param *param)
+{
+    for (int64_t i = 0; i < fl->symbols.count; i++) {
+        if (strcmp(fl->symbols.items[i].name, param->name) != 0)
+            continue;
+        report(fl->fe, DIAG_BAD_ANNOTATION, param->span,
+               "write it in front of them, or give it another name",
+               "scalar parameter '%s' stands behind annotations that use the dimension of its name",
+               param->name);
+        return false;
+    }
+    return true;
+}
+
 static void declare_param(lowering *fl, const syntax_param *param, const given_param *given)
 {
     ir_type type = {.kind = IR_NONE};
@@ -190,6 +209,7 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
     }
     if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW))
         finish_dimensions(fl, param, &type);
+    ok = ok && (type.kind != IR_SCALAR || check_symbol_order(fl, param));
     if (!ok)
         type = (ir_type){.kind = IR_NONE};
     ir_var *var =

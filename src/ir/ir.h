@@ -198,13 +198,15 @@ struct ir_stmt {
 /* ---- functions and programs ---- */
 
 /* A dynamic dimension of a function and how its value is found: extent `dim` of parameter `param`
- * equals scale * value + offset (scale != 0). */
+ * equals scale * value + offset (scale != 0), or value // quotient where that is not 0: the value is then the
+ * smallest that fits, extent * quotient. */
 typedef struct ir_dim {
     ir_var *var;
     int32_t param;
     int32_t dim;
     int64_t scale;
     int64_t offset;
+    int64_t quotient;
 } ir_dim;
 
 struct ir_function {

@@ -365,6 +365,8 @@ static void print_dim(text *out, const ir_function *f, const ir_dim *dim)
         text_printf(out, " - %lld)", (long long)dim->offset);
     if (dim->scale != 1)
         text_printf(out, " / %lld", (long long)dim->scale);
+    if (dim->quotient != 0)
+        text_printf(out, " * %lld", (long long)dim->quotient);
     text_add(out, "\n");
 }
 

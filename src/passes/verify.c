@@ -445,7 +445,8 @@ static void check_dims(verifier *v)
         const ir_dim *dim = &v->f->dims.items[i];
         bool param = dim->param >= 0 && dim->param < v->f->params.count;
         if (!param || dim->dim < 0 || dim->dim >= v->f->params.items[dim->param]->type.ndim ||
-            dim->scale == 0 || !is_registered(v, dim->var) || dim->var->kind != IR_VAR_DIM)
+            dim->scale == 0 || dim->quotient < 0 || !is_registered(v, dim->var) ||
+            dim->var->kind != IR_VAR_DIM)
             fail(v, "dynamic dimension %lld is not bound to a parameter", (long long)i);
         else
             define(v, dim->var);

@@ -360,3 +360,190 @@ def test_func_attr(lines, words):
         return runs(text)
     with pytest.raises(ParserSyntaxError, match=words):
         runs(text)
+
+
+# ---- where names of dimensions come from ----
+
+ROWS = """\
+@pl.jit.incore
+def kernel({kernel}, n: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    pl.write(n, [0], {value})
+
+@pl.jit
+def wrapper({wrapper}, n: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    kernel({call}, n)
+"""
+
+
+def rows(annotation, value="N", extent=3):
+    """What `value` is in a kernel with a parameter of that type and a tensor of `extent` rows."""
+    text = "N = pl.dynamic('N')\n" + ROWS.format(
+        kernel=f"x: {annotation}", wrapper=f"x: {annotation}", call="x", value=value
+    )
+    n = np.zeros(1, np.int32)
+    from_text(text)["wrapper"](np.ones((extent, 4), np.float32), n)
+    return int(n[0])
+
+
+@pytest.mark.parametrize(
+    "dimension, value",
+    [
+        ("N", 6),
+        ("N + 2", 4),
+        ("N - 2", 8),
+        ("10 - N", 4),
+        ("N * 2", 3),
+        ("3 * N - 3", 3),
+        ("N // 4", 24),
+        ("pl.dynamic('N')", 6),
+        ("pl.dynamic('N') * pl.const(2, pl.INT32)", 3),
+    ],
+)
+def test_recovered_dimensions(dimension, value):
+    assert rows(f"pl.Tensor[[{dimension}, 4], pl.FP32]", extent=6) == value
+
+
+def test_dimensions_that_no_number_fits():
+    with pytest.raises(TypeError, match="dimension 0 is 5, which"):
+        rows("pl.Tensor[[N * 2, 4], pl.FP32]", extent=5)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "'pl.Tensor[[N, 4], pl.FP32]'",
+        "pl.Tensor[[N, 4], 'pl.FP32']",
+        "pl.InOut['pl.Tensor[[N, 4], pl.FP32]']",
+        "'pl.InOut[\\'pl.Tensor[[N, 4], pl.FP32]\\']'",
+        "pl.Tensor((N, 4), pl.FP32)",
+    ],
+)
+def test_strings_anywhere(annotation):
+    assert rows(annotation) == 3
+
+
+def test_a_string_inside_that_is_no_expression():
+    with pytest.raises(ParserTypeError, match="is not a Python expression"):
+        rows("pl.InOut['pl.Tensor[[N, 4']")
+
+
+def test_constants_in_shapes():
+    assert rows("pl.Tensor[[pl.const(3, pl.INT32), 4], pl.FP32]", value="7") == 7
+    assert pl.const(3, pl.INT32) == 3
+    with pytest.raises(TypeError):
+        pl.const(3)
+
+
+SCALAR_DIM = """\
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(self, m: pl.Scalar[pl.INDEX], x: "pl.Tensor[[m * 2, 4], pl.FP32]",
+               y: pl.Out["pl.Tensor[[m, 4], pl.FP32]"]):
+        for i in pl.range(m):
+            pl.store(pl.load(x, [2 * i, 0], [1, 4]), [i, 0], y)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def run(self, m: pl.Scalar[pl.INDEX], x: "pl.Tensor[[m * 2, 4], pl.FP32]",
+            y: pl.Out["pl.Tensor[[m, 4], pl.FP32]"]):
+        self.kernel(m, x, y)
+"""
+
+
+def test_a_scalar_parameter_is_a_dimension():
+    run = ir.compile(from_text(SCALAR_DIM)["P"], platform="cpu")
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    y = np.zeros((3, 4), np.float32)
+    run(3, x, y)
+    np.testing.assert_array_equal(y, x[::2])
+    with pytest.raises(ValueError, match="'x' does not have the extent that 'run' declares: .m . 2"):
+        run(2, x, y[:2])
+    with pytest.raises(ValueError, match="'y' does not have the extent that 'run' declares: m"):
+        run(3, x, y[:2])
+
+
+def test_a_scalar_parameter_behind_its_dimension():
+    text = SCALAR_DIM.replace("m: pl.Scalar[pl.INDEX], x:", "x:").replace(
+        'y: pl.Out["pl.Tensor[[m, 4], pl.FP32]"]', "m: pl.Scalar[pl.INDEX]"
+    )
+    text = "m = pl.dynamic('m')\n" + text
+    with pytest.raises(ParserTypeError, match="scalar parameter 'm' stands behind annotations"):
+        from_text(text)
+
+
+COMM = """\
+@pl.jit.incore
+def count(ctx: pld.CommCtx, y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    pl.write(y, [0], pld.nranks(ctx))
+
+@pl.jit.incore
+def kernel(w: pld.DistributedTensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    ctx = pld.get_comm_ctx(w)
+    count(ctx, y)
+
+@pl.jit
+def wrapper(w: pld.DistributedTensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
+    kernel(w, y)
+
+@pl.jit.host
+def host(y: pl.Out[pl.Tensor[[NR, 1], pl.INT32]]):
+    buf = pld.alloc_window_buffer(16)
+    for r in pl.range(pld.world_size()):
+        wrapper(pld.window(buf, [4], dtype=pl.FP32), y[r], device=r)
+"""
+
+
+def test_a_communication_domain_as_parameter():
+    y = np.zeros((2, 1), np.int32)
+    from_text(COMM)["host"](y, config=config(2))
+    assert y.tolist() == [[2], [2]]
+    with pytest.raises(ParserTypeError, match="a communication domain cannot be a parameter"):
+        from_text(COMM.replace("@pl.jit.incore\ndef count", "@pl.jit\ndef count"))["count"].compile()
+
+
+# ---- numbers of different width ----
+
+WIDTHS = """\
+@pl.jit.incore
+def kernel(x: pl.Tensor[[4], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT64]], n: pl.INT32):
+{body}
+    pl.write(y, [0], acc)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[4], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT64]], n: pl.INT32):
+    kernel(x, y, n)
+"""
+
+BIG = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "body, value",
+    [
+        ("acc = pl.const(0, pl.INT32)\nfor i in pl.range(4):\n    acc = acc + i * pl.read(x, [i])", 6 * BIG),
+        ("acc = n\ni = 0\nwhile i < 3:\n    acc = acc + i * acc\n    i = i + 1", 6 * BIG),
+        ("acc = n\nif n > 1:\n    acc = pl.cast(n, pl.INT64) + 1", BIG + 1),
+        ("acc = n\nif n > 1:\n    acc = 2 ** 40\nelif n > 0:\n    acc = pl.const(1, pl.INT8)", 2**40),
+        ("for i, (a,) in pl.range(3, init_values=(n,)):\n    acc = pl.yield_(a + i)", BIG + 3),
+        ("acc: pl.Scalar[pl.INT64] = 0\nfor i in pl.range(4):\n    acc = acc + pl.read(x, [i])", 4 * BIG),
+    ],
+)
+def test_numbers_meet_in_the_wider_type(body, value):
+    text = WIDTHS.format(body="\n".join("    " + line for line in body.split("\n")))
+    y = np.zeros(1, np.int64)
+    from_text(text)["wrapper"].compile(n=pl.RUNTIME)(np.full(4, BIG, np.int32), y, BIG)
+    assert int(y[0]) == value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "acc = n\nif n > 1:\n    acc = pl.const(1, pl.UINT32)",
+        "acc = pl.const(1, pl.UINT64)\nfor i in pl.range(n):\n    acc = i",
+        "acc = 0\nif n > 1:\n    acc = 1.5",
+    ],
+)
+def test_numbers_without_a_type_for_both(body):
+    text = WIDTHS.format(body="\n".join("    " + line for line in body.split("\n")))
+    with pytest.raises(ParserTypeError, match="Cannot reassign 'acc' with a different type"):
+        from_text(text)["wrapper"].compile(n=pl.RUNTIME)

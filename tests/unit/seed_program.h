@@ -158,7 +158,7 @@ static inline seed_params seed_device_params(ir_program *p, ir_function *f, int6
     v.out->direction = PLD_OUT;
     v.data->direction = PLD_INOUT;
     v.signal->direction = PLD_INOUT;
-    ir_dim dim = {v.nr, 3, 0, 1, 0};
+    ir_dim dim = {.var = v.nr, .param = 3, .scale = 1};
     vec_push(a, &f->dims, dim);
     vec_push(a, &f->results, v.out);
     return v;
@@ -270,7 +270,7 @@ static inline ir_function *seed_host(ir_program *p, ir_function *wrapper, int64_
     ir_var *outputs = ir_var_create(p, f, IR_VAR_PARAM, "outputs",
                                     seed_memory(IR_TENSOR, dtype, 3, cube), seed_span(61));
     outputs->direction = PLD_OUT;
-    ir_dim dim = {nr, 0, 0, 1, 0};
+    ir_dim dim = {.var = nr, .scale = 1};
     vec_push(a, &f->dims, dim);
     vec_push(a, &f->results, outputs);
 

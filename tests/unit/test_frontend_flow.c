@@ -399,11 +399,11 @@ static void test_loop_variables_of_loops_that_do_not_run(void **state)
     expect_error(KERNEL("    if b:\n"
                         "        i = NR\n"
                         "    else:\n"
-                        "        i = n\n"
+                        "        i = f\n"
                         "    for i in pl.range(n):\n"
                         "        i = 2\n" READ_I),
                  "h", KERNEL_LINE, different);
-    expect_error(KERNEL("    i = n\n"
+    expect_error(KERNEL("    i = f\n"
                         "    for r in pl.range(n):\n"
                         "        for i in pl.range(r):\n"
                         "            pass\n" READ_I),
@@ -459,14 +459,14 @@ static void test_loop_types_that_do_not_agree(void **state)
             "it becomes Tile[[2, 8], fp32] here, and the next turn of the loop reads it as "
             "the Tile[[4, 8], fp32] of line 9",
             "another name"});
-    expect_error(KERNEL("    m = n\n"
+    expect_error(KERNEL("    m = pl.cast(n, pl.UINT64)\n"
                         "    for i in pl.range(n):\n"
                         "        m = i\n"
                         "    pld.system.wait(s, [0, 0], m, cmp=pld.WaitCmp.Ge)\n"),
                  "h", KERNEL_LINE,
                  (expected_error){"PYPTO-T206", 4, 31,
-                                  "int32 at line 9, index at line 11, and both",
-                                  "pl.const(3, pl.INT32)"});
+                                  "uint64 at line 9, index at line 11, and both",
+                                  "pl.const(3, pl.UINT64)"});
     expect_error(KERNEL("    m = 0\n"
                         "    for i in pl.range(n):\n"
                         "        if b:\n"
@@ -487,6 +487,66 @@ static void test_loop_types_that_do_not_agree(void **state)
                       "h");
     expect_ok(&l);
     lowered_free(&l);
+}
+
+/* Numbers of different width meet in the wider type, wherever paths meet. */
+static void test_numbers_widen(void **state)
+{
+    (void)state;
+#define READ_M "    pld.system.wait(s, [0, 0], m, cmp=pld.WaitCmp.Ge)\n"
+    static const struct {
+        const char *source;
+        const char *body;
+    } rows[] = {
+        {KERNEL("    m = n\n"
+                "    for i in pl.range(n):\n"
+                "        m = m + i\n" READ_M),
+         "m = n\n"
+         "m.1 = index(m)\n"
+         "for i in range(0, index(n), 1)\n"
+         "  m.1 = (m.1 + i)\n"
+         "pld.system.wait(s, [0, 0], m.1, cmp=WaitCmp.Ge)\n"},
+        {KERNEL("    m = pl.const(7, pl.INT8)\n"
+                "    while b:\n"
+                "        if n > 2:\n"
+                "            m = pl.cast(n, pl.INT16)\n"
+                "            continue\n"
+                "        m = n\n" READ_M),
+         "m = int8(7)\n"
+         "m.1 = int32(m)\n"
+         "while b\n"
+         "  if (n > int32(2))\n"
+         "    m.1 = int32(int16(n))\n"
+         "    continue\n"
+         "  m.1 = n\n"
+         "pld.system.wait(s, [0, 0], m.1, cmp=WaitCmp.Ge)\n"},
+        {KERNEL("    if b:\n"
+                "        m = 7\n"
+                "    elif n > 1:\n"
+                "        m = n\n"
+                "    else:\n"
+                "        m = pl.cast(n, pl.INT16)\n" READ_M),
+         "if b\n"
+         "  m = 7\n"
+         "else\n"
+         "  if (n > int32(1))\n"
+         "    m.1 = n\n"
+         "  else\n"
+         "    m.2 = int16(n)\n"
+         "    m.1 = int32(m.2)\n"
+         "  m = index(m.1)\n"
+         "pld.system.wait(s, [0, 0], m, cmp=WaitCmp.Ge)\n"},
+        {KERNEL("    for i, (m,) in pl.range(4, init_values=(n,)):\n"
+                "        m = pl.yield_(m * NR)\n" READ_M),
+         "m = n\n"
+         "m.1 = index(m)\n"
+         "for i in range(0, 4, 1)\n"
+         "  m.1 = (m.1 * NR)\n"
+         "m.2 = m.1\n"
+         "pld.system.wait(s, [0, 0], m.2, cmp=WaitCmp.Ge)\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_body(rows[i].source, "h", "k", rows[i].body);
 }
 
 static void test_a_return_in_a_loop(void **state)
@@ -681,6 +741,7 @@ int main(void)
         cmocka_unit_test(test_bounds_are_fixed),
         cmocka_unit_test(test_names_reused_across_loops),
         cmocka_unit_test(test_loop_types_that_do_not_agree),
+        cmocka_unit_test(test_numbers_widen),
         cmocka_unit_test(test_a_return_in_a_loop),
         cmocka_unit_test(test_while),
         cmocka_unit_test(test_jumps),

@@ -46,6 +46,13 @@ class Operation:
         return _operation_named, (self.__pypto_path__,)
 
 
+class _Constant(Operation):
+    # pl.const, which Python meets in annotations and default values: the number itself.
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (lambda value, dtype: value)(*args, **kwargs)
+
+
 def _python_signature(columns: str) -> str:
     """ "x: tile, *, dtype: dtype = None" -> "(x, *, dtype=None)"."""
     words = []
@@ -82,7 +89,8 @@ def _make_operations() -> None:
         root = spellings[0].partition(".")[0]
         if root not in _PACKAGES:
             continue  # written as syntax, not by name
-        made = Operation(spellings[0], _python_signature(signature), doc, _PACKAGES[root])
+        kind = _Constant if spellings[0] == "pl.const" else Operation
+        made = kind(spellings[0], _python_signature(signature), doc, _PACKAGES[root])
         _operations.update(dict.fromkeys(spellings, made))
 
 
