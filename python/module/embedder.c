@@ -439,6 +439,7 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     source->qualified_name = arena_strdup(a, short_name(qualified == NULL ? "?" : qualified));
     source->plane = plane_of(e, jit);
     source->is_callback = optional_attribute(e, jit, "is_sub_worker") == Py_True;
+    source->is_extern = optional_attribute(e, jit, "is_extern") == Py_True;
     source->inlined = optional_attribute(e, jit, "_inlined") == Py_True;
 
     PyObject *found = find_definition(e, jit);

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from . import _core, _source
-from .errors import Error, TypeError as PyptoTypeError, UnsupportedFeatureError
+from .errors import Error, TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _HOST, _CHIP, _CORE = 0, 1, 2
 _DECORATORS = {_HOST: "@pl.jit.host", _CHIP: "@pl.jit", _CORE: "@pl.jit.incore"}
 
+_NO_EXTERN = (
+    "a hand-written kernel (@pl.jit.extern) is for the hardware's tool-chain, which is not here; "
+    "write it as a @pl.jit.incore function"
+)
 _INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
 
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
@@ -75,7 +79,8 @@ class JITFunction:
     `compile(...)` does the same without running, and returns what a later call would run.
     """
 
-    # What the extension relies on: _function, _plane, _scopes, identity(). _source needs _stamp.
+    # What the extension relies on: _function, _plane, _scopes, is_extern, identity(). _source needs
+    # _stamp.
     __pypto_kind__ = "function"
 
     def __init__(
@@ -86,6 +91,7 @@ class JITFunction:
         self._stamp = _source.stamp_of(function.__code__.co_filename)
         self._decorator = name
         self._inlined = name in _INLINED
+        self.is_extern = name == "@pl.jit.extern"
         # Where names are looked up, in this order: closure cells, then dictionaries.
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self._scopes = (cells, scope or {}, function.__globals__, function.__builtins__)
@@ -200,6 +206,8 @@ class JITFunction:
                 f"{self.__name__} is inlined ({self._decorator}): it is part of the functions that "
                 "call it; call the @pl.jit or @pl.jit.host function"
             )
+        if self.is_extern:
+            raise PyptoTypeError(f"{self.__name__}: {_NO_EXTERN}")
         if self._plane == _CORE:
             raise PyptoTypeError(
                 f"{self.__name__} is an in-core kernel (@pl.jit.incore): it runs on a device, "
@@ -313,6 +321,55 @@ class _Decorator:
         return self._name
 
 
+_EXTERN_SOURCES = {
+    "aic": ("source",),
+    "aiv": ("source",),
+    "mix": ("aic_source", "aiv_source"),
+}
+
+
+def _check_extern(options: dict[str, Any]) -> None:
+    """The arguments of `@pl.jit.extern`."""
+    import os
+
+    known = ("core_type", "source", "aic_source", "aiv_source", "include_dirs")
+    for option in options:
+        if option not in known:
+            raise PyptoTypeError(
+                f"@pl.jit.extern does not accept a {option}= argument; it takes {', '.join(known)}"
+            )
+    core_type = options.get("core_type")
+    if core_type not in _EXTERN_SOURCES:
+        raise PyptoValueError(
+            f'@pl.jit.extern: core_type must be "aic", "aiv" or "mix", not {core_type!r}'
+        )
+    wanted = _EXTERN_SOURCES[core_type]
+    if any(options.get(name) is None for name in wanted):
+        both = "both " if len(wanted) > 1 else ""
+        raise PyptoValueError(
+            f'@pl.jit.extern: core_type="{core_type}" requires {both}{" and ".join(wanted)}'
+        )
+    for name in ("source", "aic_source", "aiv_source"):
+        if options.get(name) is not None and name not in wanted:
+            raise PyptoValueError(f'@pl.jit.extern: core_type="{core_type}" has no {name}')
+    for name in wanted:
+        try:
+            path = os.fspath(options[name])
+        except TypeError:
+            raise PyptoTypeError(
+                f"@pl.jit.extern: {name} must be a path, not {options[name]!r}"
+            ) from None
+        if not os.path.isfile(path):
+            raise PyptoValueError(f"@pl.jit.extern: source file not found: {path}")
+    folders = options.get("include_dirs") or ()
+    if not isinstance(folders, (list, tuple)) or not all(
+        isinstance(folder, (str, os.PathLike)) for folder in folders
+    ):
+        raise PyptoTypeError(
+            f"@pl.jit.extern: include_dirs must be a sequence of paths, not {folders!r}"
+        )
+
+
 def _has_directions(function: Any) -> bool:
     """Whether a parameter is annotated with Out or InOut."""
     return any(
@@ -350,9 +407,29 @@ class _Jit(_Decorator):
         "@pl.jit.opaque",
     )
 
+    @staticmethod
+    def extern(**options: Any) -> Callable[[Any], JITFunction]:
+        """Declares a kernel that is written in C++ for the hardware's own tool-chain. The arguments
+        are checked; a program that calls such a kernel is refused, because nothing here compiles it.
+
+        core_type       "aic", "aiv", or "mix" for both kinds of cores
+        source          the file of an "aic" or "aiv" kernel
+        aic_source, aiv_source   the files of a "mix" kernel
+        include_dirs    where its headers are
+        """
+        _check_extern(options)
+        frame = sys._getframe(1)
+
+        def decorate(function: Any) -> JITFunction:
+            if not isinstance(function, _FUNCTION):
+                raise PyptoTypeError(
+                    f"@pl.jit.extern decorates a function, not {type(function).__name__}"
+                )
+            return JITFunction(function, _CORE, _snapshot(frame), "@pl.jit.extern")
+
+        return decorate
+
     def __getattr__(self, name: str) -> NoReturn:
-        if name == "extern":
-            raise UnsupportedFeatureError(f"@pl.jit.{name} is not supported yet")
         raise AttributeError(f"pl.jit has no attribute {name!r}")
 
 

@@ -82,7 +82,7 @@ class Function:
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
-        self._check_options(pl)
+        self._check_options(pl, options)
         self._plane = self._find_plane(pl)
         self._inlined = self.type == pl.FunctionType.Inline
 
@@ -94,7 +94,7 @@ class Function:
     def is_sub_worker(self) -> bool:
         return self._plane == _CALLBACK
 
-    def _check_options(self, pl: Any) -> None:
+    def _check_options(self, pl: Any, options: dict[str, Any]) -> None:
         for option, enumeration in (
             ("type", pl.FunctionType),
             ("level", pl.Level),
@@ -109,6 +109,14 @@ class Function:
                     f"write {option}=pl.{enumeration.__name__}.{list(enumeration)[1].name}",
                     self,
                 )
+        if options.get("external_source") is not None:
+            _refuse(
+                _UNSUPPORTED,
+                f"@pl.function on '{self.name}': external_source= names a kernel for the hardware's "
+                "tool-chain, which is not here",
+                "write the kernel as the body of the function",
+                self,
+            )
         implied = {
             pl.FunctionType.Orchestration: (pl.Level.CHIP, pl.Role.Orchestrator),
             pl.FunctionType.InCore: (pl.Level.CHIP_DIE, pl.Role.SubWorker),
@@ -131,8 +139,10 @@ class Function:
         if self.type in (types.Group, types.Spmd, types.Graph):
             _refuse(
                 _UNSUPPORTED,
-                f"@pl.function(type=pl.FunctionType.{self.type.name}) is not supported yet",
-                None,
+                f"@pl.function(type=pl.FunctionType.{self.type.name}): functions of this type describe "
+                "how hardware schedules kernels, and are not supported",
+                "write type=pl.FunctionType.InCore for a kernel, "
+                "type=pl.FunctionType.Orchestration for what calls kernels",
                 self,
             )
         if self.type in (types.InCore, types.AIC, types.AIV):
@@ -280,6 +290,14 @@ def inline(python: Any = None, /) -> Any:
     pl = _enumerations()
     if python is None:
         return inline
+    if not isinstance(python, _FUNCTION):
+        _refuse(
+            _BAD_CLASS,
+            f"@pl.inline decorates a function, not {type(python).__name__}",
+            None,
+            None,
+            sys._getframe(1),
+        )
     made = InlineFunction(python, {"type": pl.FunctionType.Inline})
     made._scopes = _names_around(sys._getframe(1), {})
     return made

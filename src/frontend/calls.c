@@ -104,6 +104,14 @@ static bool check_planes(lowering *fl, const call_site *site)
     pld_plane from = fl->ir->plane;
     pld_plane to = site->callee->plane;
     pypto_span span = site->syntax->span;
+    if (site->callee->is_extern) {
+        report(
+            fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span, "write it as a @pl.jit.incore function",
+            "'%s' is a hand-written kernel (@pl.jit.extern) for the hardware's tool-chain, which is "
+            "not here",
+            site->name);
+        return false;
+    }
     if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
         (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE) || is_spliced(fl, site))

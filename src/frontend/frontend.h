@@ -49,6 +49,7 @@ typedef struct frontend_source {
     pld_plane plane;
     bool inlined;               /* has no code of its own: spliced into its callers */
     bool is_callback;           /* ordinary Python, on the host */
+    bool is_extern;             /* written in another language, for another tool-chain */
     const char *qualified_name; /* for messages */
 } frontend_source;
 

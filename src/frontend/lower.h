@@ -6,6 +6,7 @@
  *   scope.c        names of the function: bindings, targets of assignments, joins of paths
  *   annotations.c  annotation syntax to types
  *   dims.c         pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
+ *   marks.c        which dimensions of bare parameters are dynamic because of callees
  *   signature.c    parameters of a function from its annotations and its caller's or entry's arguments
  *   entry.c        where a program starts: arguments from Python; the host function of those without
  *   expressions.c  names, attributes, subscripts, lists; dispatches to the next three
@@ -370,6 +371,11 @@ dim_match dim_match_make(arena *a, const ir_function *callee);
 /* NULL, or what does not fit: "dimension 0 is 4, but 2 is declared". The ranks are equal. */
 const char *match_dims(arena *a, dim_match *match, const ir_function *callee, int32_t param,
                        const ir_type *argument);
+
+/* ---- marks.c ---- */
+
+/* Whether a dimension of a bare parameter is dynamic because a function that it is passed to says so. */
+bool dimension_is_marked(frontend *fe, int32_t function, const char *param, int32_t dim);
 
 /* ---- signature.c ---- */
 

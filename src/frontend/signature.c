@@ -69,7 +69,8 @@ static bool bare_type(lowering *fl, const syntax_param *param, const given_param
     type->ndim = given->type.ndim;
     for (int32_t i = 0; i < type->ndim; i++) {
         int64_t extent = 0;
-        bool known = ir_is_const_int(given->type.shape[i], &extent);
+        bool known = ir_is_const_int(given->type.shape[i], &extent) &&
+                     !dimension_is_marked(fl->fe, fl->function, param->name, i);
         type->shape[i] = known ? ir_int(fl->a, extent) : NULL; /* named in finish_dimensions() */
     }
     return true;

@@ -10,7 +10,7 @@ import pypto.language as pl
 from programs import config, from_text
 from pypto import ir
 from pypto.ir import DistributedConfig
-from pypto.language.parser import ParserSyntaxError, ParserTypeError
+from pypto.language.parser import ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
 
 consts = types.ModuleType("consts")
 consts.SIZE = 8
@@ -547,3 +547,54 @@ def test_numbers_without_a_type_for_both(body):
     text = WIDTHS.format(body="\n".join("    " + line for line in body.split("\n")))
     with pytest.raises(ParserTypeError, match="Cannot reassign 'acc' with a different type"):
         from_text(text)["wrapper"].compile(n=pl.RUNTIME)
+
+
+# ---- dynamic marks of callees ----
+
+MARKS = """\
+M = pl.dynamic("M")
+
+@pl.jit.incore
+def kernel(x: pl.Tensor[[M, 4], pl.FP32], y: pl.Out[pl.Tensor[[M, 4], pl.FP32]]):
+    for i in pl.range(M):
+        pl.store(pl.load(x, [i, 0], [1, 4]), [i, 0], y)
+
+@pl.jit.inline
+def between(x, y):
+    kernel(x, y)
+
+@pl.jit
+def wrapper(x: pl.Tensor, y: pl.Out[pl.Tensor]):
+    {call}
+"""
+
+
+@pytest.mark.parametrize("call", ["kernel(x, y)", "kernel(y=y, x=x)", "between(x, y)"])
+def test_marks_pass_to_callers(call):
+    wrapper = from_text(MARKS.format(call=call))["wrapper"]
+    programs = set()
+    for extent in (2, 5):
+        x = np.random.default_rng(extent).standard_normal((extent, 4), dtype=np.float32)
+        y = np.zeros_like(x)
+        wrapper(x, y)
+        np.testing.assert_array_equal(x, y)
+        programs.add(wrapper.compile(x, y))
+    assert len(programs) == 1
+
+
+def test_marks_do_not_pass_through_expressions():
+    text = MARKS.replace("x: pl.Tensor,", "a: pl.Tensor,").format(
+        call="x = a[0]\n    kernel(x, y)"
+    )
+    wrapper = from_text(text)["wrapper"]
+    compiled = {
+        wrapper.compile(np.ones((1, n, 4), np.float32), np.ones((n, 4), np.float32)) for n in (2, 3)
+    }
+    assert len(compiled) == 2
+
+
+def test_marks_of_a_recursion_end():
+    text = MARKS.format(call="kernel(x, y)").replace("    kernel(x, y)\n\n@pl.jit\n", "    between(x, y)\n\n@pl.jit\n")
+    text = text.replace("    kernel(x, y)\n", "    between(x, y)\n")
+    with pytest.raises(UnsupportedFeatureError, match="calls itself"):
+        from_text(text)["wrapper"].compile(np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))

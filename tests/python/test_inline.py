@@ -183,3 +183,60 @@ def test_methods_of_a_program(transport):
     assert isinstance(twice, pl.InlineFunction)
     run = ir.compile(P, distributed_config=DistributedConfig(device_ids=[0, 1]))
     assert (run(torch.ones(2, 4)) == 8).all()
+
+
+# ---- what is for hardware only ----
+
+
+def test_arguments_of_extern(tmp_path):
+    source = tmp_path / "k.cpp"
+    source.write_text("")
+    for wrong, error, words in [
+        (dict(), ValueError, "core_type must be"),
+        (dict(core_type="cube", source=source), ValueError, "core_type must be"),
+        (dict(core_type="aiv"), ValueError, "requires source"),
+        (dict(core_type="mix", aic_source=source), ValueError, "requires both aic_source and aiv_source"),
+        (dict(core_type="aic", source=source, aiv_source=source), ValueError, "has no aiv_source"),
+        (dict(core_type="aic", source=tmp_path / "none.cpp"), ValueError, "source file not found.*none.cpp"),
+        (dict(core_type="aic", source=3), TypeError, "source must be a path"),
+        (dict(core_type="aic", source=source, include_dirs="x"), TypeError, "must be a sequence of paths"),
+        (dict(core_type="aic", source=source, include_dirs=[3]), TypeError, "must be a sequence of paths"),
+        (dict(core_type="aic", source=source, level=1), TypeError, "does not accept a level= argument"),
+    ]:
+        with pytest.raises(error, match=words):
+            pl.jit.extern(**wrong)
+    with pytest.raises(TypeError, match="decorates a function, not int"):
+        pl.jit.extern(core_type="aic", source=source, include_dirs=[tmp_path])(3)
+    mixed = pl.jit.extern(core_type="mix", aic_source=str(source), aiv_source=source)
+    assert repr(mixed(lambda x: x)).startswith("<@pl.jit.extern function")
+
+
+def test_extern_kernels_are_refused(tmp_path):
+    (tmp_path / "k.cpp").write_text("")
+    decorator = f"@pl.jit.extern(core_type='aiv', source={str(tmp_path / 'k.cpp')!r})"
+    namespace = from_text(program(decorator=decorator))
+    x = np.ones((1, 1, 8), np.float32)
+    with pytest.raises(UnsupportedFeatureError, match="'helper' is a hand-written kernel") as caught:
+        namespace["host"](x, x)
+    assert "@pl.jit.incore" in caught.value.hint
+    with pytest.raises(TypeError, match="hand-written kernel"):
+        namespace["helper"](1, 2)
+
+
+@pytest.mark.parametrize("kind", ["Group", "Spmd", "Graph"])
+def test_function_types_for_schedulers(kind):
+    text = f"@pl.program\nclass P:\n    @pl.function(type=pl.FunctionType.{kind})\n    def f(self):\n        pass\n"
+    with pytest.raises(UnsupportedFeatureError, match=f"FunctionType.{kind}") as caught:
+        from_text(text)
+    assert "FunctionType.InCore" in caught.value.hint
+
+
+def test_external_sources():
+    text = "@pl.program\nclass P:\n    @pl.function(external_source='k.cpp')\n    def f(self):\n        pass\n"
+    with pytest.raises(UnsupportedFeatureError, match="external_source= names a kernel"):
+        from_text(text)
+
+
+def test_inline_wants_a_function():
+    with pytest.raises(ParserSyntaxError, match="@pl.inline decorates a function, not int"):
+        pl.inline(3)
