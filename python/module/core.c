@@ -144,7 +144,7 @@ static PyMethodDef core_methods[] = {
     {"resolve", core_resolve, METH_VARARGS,
      "resolve(function, name) -> str\n\nWhat a name means in a DSL function, for tests."},
     {"ops", tables_ops, METH_NOARGS,
-     "ops() -> [(spellings, signature, doc)]\n\nThe table of operations."},
+     "ops() -> [(spellings, signature, doc)]\n\nThe tables of operations and of other words."},
     {"enums", tables_enums, METH_NOARGS,
      "enums() -> [(module, enumeration, member, value)]\n\nThe table of enumerations."},
     {"is_later", tables_is_later, METH_O,

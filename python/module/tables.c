@@ -31,6 +31,10 @@ PyObject *tables_ops(PyObject *module, PyObject *unused)
         const op_def *op = op_get((op_id)id);
         append(&list, Py_BuildValue("(Nss)", spellings_of(op), op->signature, op->doc));
     }
+    for (int32_t i = 0; i < WORD_COUNT; i++) {
+        const language_word *word = &language_words()[i];
+        append(&list, Py_BuildValue("([s]ss)", word->path, word->parameters, word->doc));
+    }
     return list;
 }
 

@@ -71,6 +71,9 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
 
 static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span span)
 {
+    if (is_language_word(path)) /* the others are taken apart where they may stand */
+        return report(fl->fe, DIAG_BAD_LOOP, span, "write `for i in pl.range(n):`",
+                      "%s can only be the iterator of a for loop", path);
     const char *near = op_nearest(path);
     bool distributed = strncmp(path, "pld.", 4) == 0;
     return report(fl->fe, DIAG_UNKNOWN_OPERATION, span,

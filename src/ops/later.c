@@ -48,7 +48,7 @@ static bool is_enumeration(const char *path)
 bool op_is_later(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    if (dot == NULL || op_find(path) != NULL || is_enumeration(path))
+    if (dot == NULL || op_find(path) != NULL || is_language_word(path) || is_enumeration(path))
         return false;
     for (int32_t i = 0; i < ROWS; i++) {
         if (has_word(rows[i].namespaces, path, (size_t)(dot - path)) &&

@@ -282,14 +282,16 @@ static const char *last_segment(const char *dotted)
 /* A right name in the wrong place ("pl.notify") is a nearer miss than any typing error. */
 const char *op_nearest(const char *spelling)
 {
-    const char *all[OP_COUNT * MAX_SPELLINGS];
+    const char *all[OP_COUNT * MAX_SPELLINGS + WORD_COUNT];
     int64_t count = 0;
+    for (int32_t i = 0; i < WORD_COUNT; i++)
+        all[count++] = language_words()[i].path;
     for (int32_t i = 0; i < OP_COUNT; i++) {
         const op_def *def = op_get((op_id)i);
         for (const char *const *s = def->spellings; *s != NULL; s++)
             all[count++] = *s;
     }
-    const char *same[OP_COUNT * MAX_SPELLINGS];
+    const char *same[OP_COUNT * MAX_SPELLINGS + WORD_COUNT];
     int64_t same_count = 0;
     for (int64_t i = 0; i < count; i++) {
         if (strcmp(last_segment(all[i]), last_segment(spelling)) == 0)

@@ -157,6 +157,23 @@ const enum_member *enum_members(int32_t *count) EXPORTED(enum_members);
 const enum_member *enum_find(const char *enumeration, const char *member);
 const char *enum_member_name(const char *enumeration, int64_t value);
 
+/* The words of the language that are no operations (pl.range, pl.yield_): one table, ops/words.def. */
+typedef struct language_word {
+    const char *path;       /* "pl.yield_" */
+    const char *parameters; /* as Python writes them */
+    const char *doc;
+} language_word;
+
+enum {
+#define WORD(path, ...) +1
+    WORD_COUNT = 0
+#include "ops/words.def"
+#undef WORD
+};
+
+const language_word *language_words(void) EXPORTED(language_words); /* WORD_COUNT rows */
+bool is_language_word(const char *path);
+
 /* Whether a dotted name ("pl.matmul") belongs to the language, but not to this version. Asked when
  * nothing else knows it. */
 bool op_is_later(const char *path) EXPORTED(op_is_later);

@@ -249,14 +249,7 @@ bool op_check(op_call *call, ir_type *result)
     return call->op->rule(call, result);
 }
 
-/* ---- loops and scalars ---- */
-
-bool rule_only_in_for(op_call *call, ir_type *result)
-{
-    (void)result;
-    return rule_fail(call, DIAG_BAD_LOOP, NULL, "write `for i in pl.range(n):`",
-                     "can only be the iterator of a for loop");
-}
+/* ---- scalars ---- */
 
 bool rule_const(op_call *call, ir_type *result)
 {

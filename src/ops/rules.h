@@ -10,7 +10,6 @@
 #include "ops/ops.h"
 
 /* rules.c */
-bool rule_only_in_for(op_call *call, ir_type *result);
 bool rule_const(op_call *call, ir_type *result);
 bool rule_cast(op_call *call, ir_type *result);
 bool rule_world_size(op_call *call, ir_type *result);

@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 import pypto
+import pypto.language as pl
+import pypto.language.distributed as pld
 from programs import config, from_text
 from pypto import _core
+from pypto.language._operations import Operation
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()]
@@ -69,3 +72,24 @@ def test_environment_table_is_complete():
     text = (DOCS / "running.md").read_text()
     documented = re.findall(r"^\| `(PYPTO_\w+)` \|", text, re.M)
     assert sorted(documented) == sorted(setting[0] for setting in _core.settings())
+
+
+def operations():
+    """The names of all operations, each in the shortest namespace that has it."""
+    for root, module in (("pl", pl), ("pld", pld)):
+        own = {name for name in module.__all__ if isinstance(getattr(module, name), Operation)}
+        yield from (f"{root}.{name}" for name in own)
+        for part in {"tile", "tensor", "array", "system", "prefetch"} & set(module.__all__):
+            for name, value in vars(getattr(module, part)).items():
+                if isinstance(value, Operation) and name not in own:
+                    yield f"{root}.{part}.{name}"
+
+
+def test_table_of_operations_is_complete():
+    text = (DOCS / "language.md").read_text()
+    rows = re.findall(r"^\|[^|]*\| `(pld?(?:\.\w+)?)` \| `([a-z_0-9 ]+)` \|$", text, re.M)
+    documented = [f"{prefix}.{name}" for prefix, names in rows for name in names.split()]
+    assert len(documented) == len(set(documented))
+    there = set(operations())
+    assert set(documented) - there == set(), "in the table of docs/language.md, but gone"
+    assert there - set(documented) == set(), "add them to the table of docs/language.md"

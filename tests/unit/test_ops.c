@@ -64,8 +64,8 @@ static void test_signature(void **state)
     assert_string_equal(notify->params[op].enum_name, "NotifyOp");
     assert_int_equal(op_param_index(notify, "signal"), -1);
 
-    const op_def *range = op_get(OP_RANGE);
-    assert_string_equal(range->params[2].default_text, "None");
+    const op_def *reload = op_get(OP_REMOTE_LOAD);
+    assert_string_equal(reload->params[4].default_text, "None");
     assert_int_equal(op_get(OP_ADD)->params[1].kind, OPERAND_TILE_OR_SCALAR);
     assert_int_equal(op_get(OP_ALLOC_WINDOW)->params[0].kind, OPERAND_INT_OR_SHAPE);
     assert_int_equal(op_get(OP_WORLD_SIZE)->param_count, 0);
@@ -513,7 +513,6 @@ static void test_scalars(void **state)
     (void)accepts(x, OP_CAST, OPERANDS(varies, dtype_operand(PYPTO_FP32)));
     refuses(x, OP_CAST, OPERANDS(varies, dtype_operand(PYPTO_BOOL)), DIAG_BAD_SCALAR, "bool");
     refuses(x, OP_CAST, OPERANDS(varies, number(x, 1)), DIAG_KIND_MISMATCH, "a dtype");
-    refuses(x, OP_RANGE, OPERANDS(number(x, 1)), DIAG_BAD_LOOP, "iterator of a for loop");
     (void)accepts(x, OP_WORLD_SIZE, OPERANDS(number(x, 0)));
 }
 

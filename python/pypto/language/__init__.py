@@ -71,14 +71,6 @@ __all__ = [
 # Last: it also defines names that Python has, such as `range`.
 __all__ += _operations.fill("pl", globals())
 
-func_attr = _operations.Operation(
-    "pl.func_attr",
-    "(attributes)",
-    "Hints for hardware schedulers, as a dict literal; at the start of a function. No effect.",
-    __name__,
-)
-__all__ += ["func_attr"]
-
 # Names of their own for what programs write most.
 Mem = globals()["MemorySpace"]
 globals().update({layout.name: layout for layout in globals()["TensorLayout"]})
