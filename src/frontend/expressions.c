@@ -236,8 +236,9 @@ static bool is_tile(const lowering *fl, const dsl_value *v)
     return tile || is_tensor_operand(fl, v);
 }
 
-/* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own for a scalar on the right name
- * it second; a scalar on the left of + and * changes sides. */
+/* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own for a
+ * scalar on the right name it second; a scalar on the left of + and * changes sides, and s - t is -t + s, to
+ * the last bit. */
 static const char *tile_operation(const char *op, bool scalar)
 {
     static const struct {
@@ -261,6 +262,13 @@ dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, p
                        int64_t target)
 {
     bool commutes = strcmp(op, "+") == 0 || strcmp(op, "*") == 0;
+    if (strcmp(op, "-") == 0 && x.kind == VALUE_SCALAR && is_tile(fl, &y)) {
+        y = lower_values(fl, op_find("pl.neg"), &y, 1, span, -1);
+        if (y.kind == VALUE_POISON)
+            return y;
+        op = "+";
+        commutes = true;
+    }
     if (commutes && x.kind == VALUE_SCALAR && is_tile(fl, &y)) {
         dsl_value scalar = x;
         x = y;

@@ -87,8 +87,9 @@ def operations():
 
 def test_table_of_operations_is_complete():
     text = (DOCS / "language.md").read_text()
-    rows = re.findall(r"^\|[^|]*\| `(pld?(?:\.\w+)?)` \| `([a-z_0-9 ]+)` \|$", text, re.M)
-    documented = [f"{prefix}.{name}" for prefix, names in rows for name in names.split()]
+    rows = re.findall(r"^\|[^|]*\| `(pld?[\w. ]*)` \| `([a-z_0-9 ]+)` \|$", text, re.M)
+    documented = [f"{prefix}.{name}" for prefixes, names in rows for prefix in prefixes.split()
+                  for name in names.split()]
     assert len(documented) == len(set(documented))
     there = set(operations())
     assert set(documented) - there == set(), "in the table of docs/language.md, but gone"

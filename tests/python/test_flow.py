@@ -342,7 +342,7 @@ def test_operators_on_tiles():
         u = t * 3 + t - 2
         u += t
         u = -u if n > 100 else u - 5 * t
-        w = u if n == 0 else u + 1
+        w = 0 - (1 - (1 + u)) if n == 0 else u + 1
         pl.store(w, [0, 0], y)
         m = 0
         x = y
