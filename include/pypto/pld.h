@@ -163,6 +163,10 @@ PYPTO_API void pld_load_part(pld_core *core, void *tile, const pld_tensor *sourc
 PYPTO_API void pld_store_part(pld_core *core, const void *tile, const pld_tensor *target,
                               const int64_t *offsets, const int64_t *extents, const int64_t *valid);
 
+/* pld_store_part that adds to what is there, each element atomically. */
+PYPTO_API void pld_store_add(pld_core *core, const void *tile, const pld_tensor *target,
+                             const int64_t *offsets, const int64_t *extents, const int64_t *valid);
+
 /* pld_remote_load of a part, as in pld_load_part. */
 PYPTO_API void pld_remote_load_part(pld_core *core, void *tile, const pld_tensor *source,
                                     int64_t peer, const int64_t *offsets, const int64_t *extents,
@@ -175,6 +179,10 @@ PYPTO_API pld_tensor pld_reshape(pld_core *core, const pld_tensor *tensor, int32
 /* Copies a tensor into the box of `target` at `offsets`; missing leading axes count as 1. */
 PYPTO_API void pld_assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
                             const int64_t *offsets);
+
+/* The same, adding to what is there, each element atomically. */
+PYPTO_API void pld_assemble_add(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                                const int64_t *offsets);
 
 /* Copies the box of `extents` at `offsets` of a tile of `shape` into the packed `tile`; elements have
  * `width` bytes. The part form also finds what of it is valid, `wanted` at most (NULL: no limit). */
@@ -235,6 +243,19 @@ static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t
     return at;
 }
 
+/* Sets a tile's valid extents; fails when one is outside the tile. */
+static inline void pld_set_valid(pld_core *core, int32_t ndim, const int64_t *extents,
+                                 const int64_t *wanted, int64_t *valid)
+{
+    for (int32_t d = 0; d < ndim; ++d) {
+        if (wanted[d] < 0 || wanted[d] > extents[d])
+            pld_fail(core,
+                     "valid extent %lld of dimension %d is outside the tile, which has %lld there",
+                     (long long)wanted[d], (int)d, (long long)extents[d]);
+        valid[d] = wanted[d];
+    }
+}
+
 /* Integer division and remainder that round towards minus infinity, as Python's do. Division by 0
  * gives 0 and does not trap; INT64_MIN / -1 wraps. */
 static inline int64_t pld_floordiv(int64_t a, int64_t b)
@@ -283,6 +304,8 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))
 #define pld_load_part(core, ...) (pld_line(core, __LINE__), pld_load_part(core, __VA_ARGS__))
 #define pld_store_part(core, ...) (pld_line(core, __LINE__), pld_store_part(core, __VA_ARGS__))
+#define pld_store_add(core, ...) (pld_line(core, __LINE__), pld_store_add(core, __VA_ARGS__))
+#define pld_assemble_add(core, ...) (pld_line(core, __LINE__), pld_assemble_add(core, __VA_ARGS__))
 #define pld_remote_load_part(core, ...) \
     (pld_line(core, __LINE__), pld_remote_load_part(core, __VA_ARGS__))
 #define pld_remote_load(core, ...) (pld_line(core, __LINE__), pld_remote_load(core, __VA_ARGS__))
@@ -302,6 +325,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))
 #define pld_write_float(core, ...) (pld_line(core, __LINE__), pld_write_float(core, __VA_ARGS__))
 #define pld_tile_index(core, ...) (pld_line(core, __LINE__), pld_tile_index(core, __VA_ARGS__))
+#define pld_set_valid(core, ...) (pld_line(core, __LINE__), pld_set_valid(core, __VA_ARGS__))
 #define pld_fail(core, ...) (pld_line(core, __LINE__), pld_fail(core, __VA_ARGS__))
 
 #ifdef __cplusplus

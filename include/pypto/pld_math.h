@@ -137,6 +137,45 @@ static inline float pld_log_f32(float x)
     return x == 0.0f ? -__builtin_inff() : defined;
 }
 
+/* ---- sin and cos ---- */
+
+/* sin(x), or with quarter = 1 sin(x + pi/2), within 1 unit in the last place up to 2^28; beyond, the error
+ * grows in step with x (2^-53 of it), and the result stays from -1 to 1. Infinity gives NaN.
+ *
+ * In double: x = n pi/2 + r with |r| <= pi/4, where n times the first part of pi/2 (33 bits) is exact. Then
+ * the series of the sine or the cosine of r, whichever the quadrant n mod 4 asks for: what is left out is
+ * below 2e-9. */
+static inline float pld_sine_f32(float x, uint32_t quarter)
+{
+    const double wide = (double)x;
+    const double shifted = wide * 0x1.45f306dc9c883p-1 + 0x1.8p+52;
+    const double n = shifted - 0x1.8p+52;
+    uint64_t bits;
+    __builtin_memcpy(&bits, &shifted, sizeof bits);
+    const uint32_t quadrant = (uint32_t)bits + quarter;
+    const double left = wide - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34;
+    const double low = left < -0.8 ? -0.8 : left; /* comparisons let NaN through */
+    const double r = low > 0.8 ? 0.8 : low;
+    const double z = r * r;
+    const double sine =
+        r + r * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880))));
+    const double cosine =
+        1.0 +
+        z * (-0.5 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 - z * (1.0 / 3628800)))));
+    const double value = (quadrant & 1u) != 0 ? cosine : sine;
+    return (float)((quadrant & 2u) != 0 ? -value : value);
+}
+
+static inline float pld_sin_f32(float x)
+{
+    return pld_sine_f32(x, 0);
+}
+
+static inline float pld_cos_f32(float x)
+{
+    return pld_sine_f32(x, 1);
+}
+
 static inline float pld_sqrt_f32(float x)
 {
     return __builtin_sqrtf(x);
@@ -268,19 +307,89 @@ static inline float pld_div_f32(float a, float b)
     return a / b;
 }
 
+/* The exact remainder of a / b with the sign of a. NaN where b is 0 or a infinite.
+ *
+ * Both are integers times a power of two, the exponent of b. The difference of the exponents is worked off 40
+ * bits at a time: the only function here with a loop, so it stays scalar code. */
+static inline float pld_rem_f32(float a, float b)
+{
+    const uint32_t x = pld_float_bits(a) & 0x7fffffffu;
+    const uint32_t y = pld_float_bits(b) & 0x7fffffffu;
+    if (x >= 0x7f800000u || y > 0x7f800000u || y == 0)
+        return a != a ? a : b != b ? b : __builtin_nanf("");
+    if (x < y)
+        return a;
+    const uint32_t x_exponent = x >> 23 != 0 ? x >> 23 : 1;
+    const uint32_t y_exponent = y >> 23 != 0 ? y >> 23 : 1;
+    const uint64_t divisor = (y & 0x7fffffu) | (y >> 23 != 0 ? 0x800000u : 0u);
+    uint64_t rest = ((x & 0x7fffffu) | (x >> 23 != 0 ? 0x800000u : 0u)) % divisor;
+    for (uint32_t left = x_exponent - y_exponent; left > 0;) {
+        const uint32_t step = left < 40 ? left : 40;
+        rest = (rest << step) % divisor;
+        left -= step;
+    }
+    /* 2^(y_exponent - 150): too small for a float, not for a double. */
+    const uint64_t unit_bits = (uint64_t)(y_exponent + 1023 - 150) << 52;
+    double unit;
+    __builtin_memcpy(&unit, &unit_bits, sizeof unit);
+    const float size = (float)((double)rest * unit);
+    return (pld_float_bits(a) >> 31) != 0 ? -size : size;
+}
+
+/* The same with the sign of b, rounded once. */
+static inline float pld_mod_f32(float a, float b)
+{
+    const float rest = pld_rem_f32(a, b);
+    const bool other_sign = rest != 0.0f && (rest < 0.0f) != (b < 0.0f);
+    return other_sign ? rest + b : rest;
+}
+
+/* A value rounded to the element type, between two steps of one operation. */
+static inline float pld_step_f32(float x)
+{
+    return x;
+}
+
+static inline float pld_step_fp16(float x)
+{
+    return pld_fp16_to_float(pld_float_to_fp16(x));
+}
+
+static inline float pld_step_bf16(float x)
+{
+    return pld_bf16_to_float(pld_float_to_bf16(x));
+}
+
+/* Whether an element of a triangular matrix is 1. */
+static inline int pld_tri(int64_t row, int64_t column, int64_t diagonal, bool upper)
+{
+    const int64_t distance = column - row;
+    return upper ? distance >= diagonal : distance <= diagonal;
+}
+
 /* ---- integers ---- */
 
 /* A quotient is truncated; dividing by 0 gives 0, and the least number divided by -1 stays itself. The
  * `wide` float type holds every operand, and no quotient rounds up to the next integer in it, so the
  * division can be the vector unit's. */
-#define PLD_COMMON_FUNCTIONS(suffix, type)              \
-    static inline type pld_min_##suffix(type a, type b) \
-    {                                                   \
-        return a < b ? a : b;                           \
-    }                                                   \
-    static inline type pld_max_##suffix(type a, type b) \
-    {                                                   \
-        return a > b ? a : b;                           \
+#define PLD_COMMON_FUNCTIONS(suffix, type)                                          \
+    static inline type pld_min_##suffix(type a, type b)                             \
+    {                                                                               \
+        return a < b ? a : b;                                                       \
+    }                                                                               \
+    static inline type pld_max_##suffix(type a, type b)                             \
+    {                                                                               \
+        return a > b ? a : b;                                                       \
+    }                                                                               \
+    static inline type pld_step_##suffix(type x)                                    \
+    {                                                                               \
+        return x;                                                                   \
+    }                                                                               \
+    static inline type pld_ci_##suffix(type start, int64_t column, bool descending) \
+    {                                                                               \
+        const uint64_t first = (uint64_t)start;                                     \
+        const uint64_t steps = (uint64_t)column;                                    \
+        return (type)(descending ? first - steps : first + steps);                  \
     }
 
 #define PLD_SIGNED_FUNCTIONS(suffix, type, unsigned_type, wide)                 \
@@ -303,6 +412,11 @@ static inline float pld_div_f32(float a, float b)
     static inline type pld_rem_##suffix(type a, type b)                         \
     {                                                                           \
         return b == 0 ? (type)0 : (type)(a - pld_div_##suffix(a, b) * b);       \
+    }                                                                           \
+    static inline type pld_mod_##suffix(type a, type b)                         \
+    {                                                                           \
+        const type rest = pld_rem_##suffix(a, b);                               \
+        return rest != 0 && (rest < 0) != (b < 0) ? (type)(rest + b) : rest;    \
     }                                                                           \
     static inline type pld_shl_##suffix(type a, type count)                     \
     {                                                                           \
@@ -335,6 +449,10 @@ static inline float pld_div_f32(float a, float b)
     static inline type pld_rem_##suffix(type a, type b)                   \
     {                                                                     \
         return b == 0 ? (type)0 : (type)(a - pld_div_##suffix(a, b) * b); \
+    }                                                                     \
+    static inline type pld_mod_##suffix(type a, type b)                   \
+    {                                                                     \
+        return pld_rem_##suffix(a, b);                                    \
     }                                                                     \
     static inline type pld_shl_##suffix(type a, type count)               \
     {                                                                     \

@@ -126,6 +126,173 @@ PLD_MATMUL(fp16, uint16_t, float, pld_fp16_to_float)
 PLD_MATMUL(bf16, uint16_t, float, pld_bf16_to_float)
 PLD_MATMUL(i8, int8_t, int32_t, PLD_SAME)
 
+/* ---- comparisons, places of extremes, moved elements ---- */
+
+/* What a mask's bit says. */
+enum { PLD_CMP_EQ, PLD_CMP_NE, PLD_CMP_LT, PLD_CMP_LE, PLD_CMP_GT, PLD_CMP_GE };
+
+/* Valid extents of the mask of a tile: bytes instead of columns. */
+static inline void pld_mask_valid(int32_t ndim, const int64_t *valid, int64_t *mask)
+{
+    for (int32_t d = 0; d < ndim; ++d)
+        mask[d] = d < ndim - 1 ? valid[d] : (valid[d] + 7) / 8;
+}
+
+static inline void pld_transpose_valid(int32_t ndim, const int64_t *valid, int64_t *out)
+{
+    for (int32_t d = 0; d < ndim; ++d)
+        out[d] = valid[d < ndim - 2 ? d : 2 * ndim - 3 - d];
+}
+
+/* The functions of one element type; `value` is what elements compare in, `get` converts to it.
+ *
+ * pld_cmp: bit c % 8 of byte c / 8 of a row is whether a compares to b in column c; a row has a multiple
+ * of 32 bytes, zeros behind the `valid` columns. b is every `step`-th element.
+ * pld_row_argmax ...: a later element wins only if it is larger (smaller), so a NaN never does.
+ * pld_concat: the valid columns of a, then those of b, then zeros.
+ * pld_fillpad: the valid part of a tile of `from` in one of `shape`. */
+#define PLD_MOVES(name, element, value, get)                                                      \
+    static inline bool pld_holds_##name(value a, value b, int code)                               \
+    {                                                                                             \
+        switch (code) {                                                                           \
+        case PLD_CMP_EQ: return a == b;                                                           \
+        case PLD_CMP_NE: return a != b;                                                           \
+        case PLD_CMP_LT: return a < b;                                                            \
+        case PLD_CMP_LE: return a <= b;                                                           \
+        case PLD_CMP_GT: return a > b;                                                            \
+        default: return a >= b;                                                                   \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void pld_cmp_##name(uint8_t *out, const element *a, const element *b,           \
+                                      int64_t step, int64_t rows, int64_t columns, int64_t valid, \
+                                      int code)                                                   \
+    {                                                                                             \
+        const int64_t bytes = (columns + 255) / 256 * 32;                                         \
+        for (int64_t r = 0; r < rows; ++r) {                                                      \
+            for (int64_t k = 0; k < bytes; ++k) {                                                 \
+                unsigned byte = 0;                                                                \
+                for (int64_t c = k * 8; c < valid && c < k * 8 + 8; ++c) {                        \
+                    const int64_t i = r * columns + c;                                            \
+                    byte |= (unsigned)pld_holds_##name((value)get(a[i]), (value)get(b[i * step]), \
+                                                       code)                                      \
+                            << (c - k * 8);                                                       \
+                }                                                                                 \
+                out[r * bytes + k] = (uint8_t)byte;                                               \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void pld_transpose_##name(element *out, const element *x, int32_t ndim,         \
+                                            const int64_t *shape, int64_t axis1, int64_t axis2)   \
+    {                                                                                             \
+        const int64_t p = axis1 < 0 ? axis1 + ndim : axis1;                                       \
+        const int64_t q = axis2 < 0 ? axis2 + ndim : axis2;                                       \
+        const int64_t low = p < q ? p : q;                                                        \
+        const int64_t high = p < q ? q : p;                                                       \
+        int64_t outer = 1, middle = 1, inner = 1;                                                 \
+        for (int32_t d = 0; d < ndim; ++d) {                                                      \
+            outer *= d < low ? shape[d] : 1;                                                      \
+            middle *= d > low && d < high ? shape[d] : 1;                                         \
+            inner *= d > high ? shape[d] : 1;                                                     \
+        }                                                                                         \
+        const int64_t n = shape[low];                                                             \
+        const int64_t m = shape[high];                                                            \
+        for (int64_t o = 0; o < outer; ++o)                                                       \
+            for (int64_t j = 0; j < m; ++j)                                                       \
+                for (int64_t k = 0; k < middle; ++k)                                              \
+                    for (int64_t i = 0; i < n; ++i) {                                             \
+                        const element *from = x + (((o * n + i) * middle + k) * m + j) * inner;   \
+                        for (int64_t l = 0; l < inner; ++l)                                       \
+                            *out++ = from[l];                                                     \
+                    }                                                                             \
+    }                                                                                             \
+    static inline void pld_concat_##name(element *out, const element *a, const element *b,        \
+                                         int64_t rows, int64_t a_columns, int64_t b_columns,      \
+                                         int64_t a_valid, int64_t b_valid)                        \
+    {                                                                                             \
+        for (int64_t r = 0; r < rows; ++r) {                                                      \
+            for (int64_t c = 0; c < a_valid; ++c)                                                 \
+                *out++ = a[r * a_columns + c];                                                    \
+            for (int64_t c = 0; c < b_valid; ++c)                                                 \
+                *out++ = b[r * b_columns + c];                                                    \
+            for (int64_t c = a_valid + b_valid; c < a_columns + b_columns; ++c)                   \
+                *out++ = 0;                                                                       \
+        }                                                                                         \
+    }                                                                                             \
+    static inline void pld_fillpad_##name(element *out, const element *x, int32_t ndim,           \
+                                          const int64_t *shape, const int64_t *from,              \
+                                          const int64_t *valid, element pad)                      \
+    {                                                                                             \
+        const int64_t columns = shape[ndim - 1];                                                  \
+        int64_t rows = 1;                                                                         \
+        for (int32_t d = 0; d < ndim - 1; ++d)                                                    \
+            rows *= shape[d];                                                                     \
+        for (int64_t r = 0; r < rows; ++r) {                                                      \
+            int64_t left = r, stride = from[ndim - 1], at = 0, count = valid[ndim - 1];           \
+            for (int32_t d = ndim - 2; d >= 0; --d) {                                             \
+                const int64_t index = left % shape[d];                                            \
+                count = index < valid[d] ? count : 0;                                             \
+                at += index * stride;                                                             \
+                stride *= from[d];                                                                \
+                left /= shape[d];                                                                 \
+            }                                                                                     \
+            for (int64_t c = 0; c < count; ++c)                                                   \
+                *out++ = x[at + c];                                                               \
+            for (int64_t c = count; c < columns; ++c)                                             \
+                *out++ = pad;                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    PLD_PLACE(argmax, name, element, value, get, >)                                               \
+    PLD_PLACE(argmin, name, element, value, get, <)
+
+#define PLD_PLACE(operation, name, element, value, get, beats)                                     \
+    static inline void pld_row_##operation##_##name(int32_t *out, const element *x, int64_t rows,  \
+                                                    int64_t columns, int64_t valid)                \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; ++r, x += columns) {                                         \
+            value best = (value)get(x[0]);                                                         \
+            int64_t place = 0;                                                                     \
+            for (int64_t c = 1; c < valid; ++c) {                                                  \
+                const value next = (value)get(x[c]);                                               \
+                place = next beats best ? c : place;                                               \
+                best = next beats best ? next : best;                                              \
+            }                                                                                      \
+            out[r] = (int32_t)place;                                                               \
+        }                                                                                          \
+    }                                                                                              \
+    static inline void pld_col_##operation##_##name(int32_t *out, const element *x, int64_t valid, \
+                                                    int64_t columns)                               \
+    {                                                                                              \
+        for (int64_t c = 0; c < columns; c += PLD_LANES) {                                         \
+            const int width = columns - c < PLD_LANES ? (int)(columns - c) : PLD_LANES;            \
+            value best[PLD_LANES];                                                                 \
+            int32_t place[PLD_LANES] = {0};                                                        \
+            for (int l = 0; l < width; ++l)                                                        \
+                best[l] = (value)get(x[c + l]);                                                    \
+            for (int64_t r = 1; r < valid; ++r)                                                    \
+                for (int l = 0; l < width; ++l) {                                                  \
+                    const value next = (value)get(x[r * columns + c + l]);                         \
+                    place[l] = next beats best[l] ? (int32_t)r : place[l];                         \
+                    best[l] = next beats best[l] ? next : best[l];                                 \
+                }                                                                                  \
+            for (int l = 0; l < width; ++l)                                                        \
+                out[c + l] = place[l];                                                             \
+        }                                                                                          \
+    }
+
+PLD_MOVES(i8, int8_t, int8_t, PLD_SAME)
+PLD_MOVES(i16, int16_t, int16_t, PLD_SAME)
+PLD_MOVES(i32, int32_t, int32_t, PLD_SAME)
+PLD_MOVES(i64, int64_t, int64_t, PLD_SAME)
+PLD_MOVES(u8, uint8_t, uint8_t, PLD_SAME)
+PLD_MOVES(u16, uint16_t, uint16_t, PLD_SAME)
+PLD_MOVES(u32, uint32_t, uint32_t, PLD_SAME)
+PLD_MOVES(u64, uint64_t, uint64_t, PLD_SAME)
+PLD_MOVES(f32, float, float, PLD_SAME)
+PLD_MOVES(fp16, uint16_t, float, pld_fp16_to_float)
+PLD_MOVES(bf16, uint16_t, float, pld_bf16_to_float)
+
+#undef PLD_MOVES
+#undef PLD_PLACE
 #undef PLD_SAME
 #undef PLD_SUM
 #undef PLD_PRODUCT

@@ -39,12 +39,13 @@ static void find_copy(void *context, ir_stmt *s)
               s->source->scratch_offset != s->target->scratch_offset;
 }
 
+/* Operations on whole tiles have a function per element type, in a header of its own. */
 static void find_tile_operation(void *context, ir_stmt *s)
 {
-    static const char *const prefixes[] = {"pld_row_", "pld_col_", "pld_matmul_"};
     bool *found = context;
-    for (size_t i = 0; s->kind == IR_DO && i < sizeof prefixes / sizeof *prefixes; i++)
-        *found |= strncmp(s->op_def->emit, prefixes[i], strlen(prefixes[i])) == 0;
+    *found |= s->kind == IR_DO && !op_is_elementwise(s->op_def) &&
+              (strstr(s->op_def->emit, "_{element}(") != NULL ||
+               strstr(s->op_def->emit, "_{lhs.type}(") != NULL);
 }
 
 static void emit_includes(emitter *e)

@@ -208,6 +208,42 @@ static const char *cast_text(emitter *e, const template *t, const ir_operand *op
                     : bits_of_value(e, to, value);
 }
 
+/* A pad value as an element of that type. */
+static const char *pad_text(emitter *e, pypto_dtype dtype, const ir_operand *pad)
+{
+    int64_t which = pad->kind == IR_OPERAND_ENUM ? pad->number : 1;
+    if (pad->kind == IR_OPERAND_EXPR && pad->expr->kind == IR_FLOAT && pad->expr->real != 0)
+        which = pad->expr->real > 0 ? 2 : 3;
+    if (ir_is_float(dtype))
+        return bits_of_value(e, dtype,
+                             which == 1   ? "0.0f"
+                             : which == 2 ? "__builtin_inff()"
+                                          : "-__builtin_inff()");
+    const bool is_signed = compute_suffix(dtype)[0] == 'i';
+    if (which == 1 || (which == 3 && !is_signed))
+        return "0";
+    return arena_printf(e->a, "%sINT%d_%s", is_signed ? "" : "U", (int)pypto_dtype_bytes(dtype) * 8,
+                        which == 2 ? "MAX" : "MIN");
+}
+
+/* Elements to walk over, and the distance from one to the next: those of a tile, or one scalar. */
+static const char *pointer_text(emitter *e, const ir_operand *operand, pypto_dtype dtype)
+{
+    if (operand->kind == IR_OPERAND_VAR)
+        return arena_printf(e->a, "%s, 1", operand->var->c_name);
+    return arena_printf(e->a, "(const %s[]){%s}, 0", c_element_type(dtype),
+                        bits_of_value(e, dtype, expr_c(e, operand->expr).text));
+}
+
+/* The element's bit of a mask, whose rows start at an element of the mask. */
+static const char *bit_text(emitter *e, const ir_var *mask)
+{
+    const int bits = (int)pypto_dtype_bytes(mask->type.dtype) * 8;
+    return arena_printf(e->a, "(%s[%s * %s + %s / %d] >> %s %% %d & 1) != 0", mask->c_name, e->row,
+                        expr_int64(e, mask->type.shape[mask->type.ndim - 1]), e->column, bits,
+                        e->column, bits);
+}
+
 /* Extents as pld_part takes them; a constant 0 stands for an axis that is dropped. */
 static const char *part_extents(emitter *e, const ir_expr *const *extents, int32_t count)
 {
@@ -237,7 +273,34 @@ static const char *kept_extents(emitter *e, const ir_operand *extents, const ir_
     return part_extents(e, kept, extents->count);
 }
 
-static const char *expand(emitter *e, const template *t, const char *format);
+static const ir_operand *named(const template *t, const char *name)
+{
+    int32_t index = op_param_index(t->op, name);
+    return index < 0 || t->operands[index].kind == IR_OPERAND_NONE ? NULL : &t->operands[index];
+}
+
+/* The call that writes a tile or a tensor into a tensor. */
+static const char *store_text(emitter *e, const template *t, const ir_var *source,
+                              const ir_var *target)
+{
+    const ir_operand *shapes = named(t, "shapes");
+    const ir_operand *atomic = named(t, "atomic");
+    const ir_operand *at = named(t, "offsets") != NULL ? named(t, "offsets") : named(t, "offset");
+    const bool adds = atomic != NULL && atomic->number != 0;
+    const char *offsets = list_text(e, "PLD_AT", at->exprs, at->count);
+    const char *from = handle_text(e, source);
+    const char *to = handle_text(e, target);
+    if (source->type.kind != IR_TILE)
+        return arena_printf(e->a, "pld_assemble%s(core, %s, %s, %s)", adds ? "_add" : "", to, from,
+                            offsets);
+    const char *extents = shapes != NULL ? list_text(e, "PLD_EXTENTS", shapes->exprs, shapes->count)
+                                         : tile_extents(e, source, target->type.ndim, false);
+    if (!adds && !source->type.ragged)
+        return arena_printf(e->a, "pld_store(core, %s, %s, %s, %s)", from, to, offsets, extents);
+    return arena_printf(
+        e->a, "pld_store_%s(core, %s, %s, %s, %s, %s)", adds ? "add" : "part", from, to, offsets,
+        extents, source->type.ragged ? tile_extents(e, source, target->type.ndim, true) : extents);
+}
 
 /* Operands of an operation other than their value: {name.part}. */
 static const char *part_text(emitter *e, const template *t, const ir_operand *operand,
@@ -254,12 +317,8 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
         return arena_printf(e->a, "%d", operand->var->type.ndim);
     if (strcmp(part, "width") == 0)
         return arena_printf(e->a, "%lld", (long long)pypto_dtype_bytes(operand->var->type.dtype));
-    if (strcmp(part, "assemble") == 0)
-        return expand(e, t,
-                      operand->var->type.kind == IR_TILE
-                          ? "pld_store_part({core}, {source}, {target}, {offset}, "
-                            "{source.extents:target}, {source.valid:target})"
-                          : "pld_assemble({core}, {target}, {source}, {offset})");
+    if (strncmp(part, "store:", 6) == 0)
+        return store_text(e, t, operand->var, t->operands[op_param_index(t->op, part + 6)].var);
     if (strcmp(part, "type") == 0)
         return element_suffix(operand->var->type.dtype);
     if (strcmp(part, "first") == 0 || strcmp(part, "last") == 0) {
@@ -296,6 +355,17 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
     if (strncmp(part, "as:", 3) == 0)
         return bits_of_value(e, t->operands[op_param_index(t->op, part + 3)].var->type.dtype,
                              expr_c(e, operand->expr).text);
+    if (strncmp(part, "pad:", 4) == 0)
+        return pad_text(e, t->operands[op_param_index(t->op, part + 4)].var->type.dtype, operand);
+    if (strncmp(part, "pointer:", 8) == 0)
+        return pointer_text(e, operand,
+                            t->operands[op_param_index(t->op, part + 8)].var->type.dtype);
+    if (strcmp(part, "bit") == 0)
+        return bit_text(e, operand->var);
+    if (strcmp(part, "bytes") == 0)
+        return arena_printf(e->a, "%lld",
+                            (long long)(ir_static_elems(&operand->var->type) *
+                                        pypto_dtype_bytes(operand->var->type.dtype)));
     if (strcmp(part, "rows") == 0)
         return arena_printf(e->a, "%lld", tile_rows(operand->var));
     if (strcmp(part, "columns") == 0)
@@ -327,8 +397,12 @@ static const char *placeholder_text(emitter *e, const template *t, const char *n
             return device_set_text(e, &e->p->buffers.items[out->buffer].devices);
         if (strcmp(part, "valid") == 0)
             return valid_text(e, out);
-        return out->c_name;
+        if (strcmp(part, "extents") == 0)
+            return tile_extents(e, out, out->type.ndim, false);
+        return strcmp(part, "type") == 0 ? compute_suffix(out->type.dtype) : out->c_name;
     }
+    if (strcmp(base, "row") == 0 || strcmp(base, "column") == 0)
+        return base[0] == 'r' ? e->row : e->column;
     if (strcmp(base, "element") == 0)
         return element_suffix(t->operands[0].var->type.dtype);
     if (strcmp(base, "type") == 0)
@@ -389,7 +463,9 @@ static const char *op_element_text(emitter *e, const op_def *op, const ir_operan
 {
     static const char prefix[] = "elementwise: ";
     template t = {op, operands, target, true};
-    const char *value = expand(e, &t, op->emit + sizeof prefix - 1);
+    const char *expression = op->emit + sizeof prefix - 1;
+    const char *value =
+        expand(e, &t, arena_strndup(e->a, expression, (int64_t)strcspn(expression, "\n")));
     if (strstr(op->emit, ".bits}") != NULL || strstr(op->emit, ".cast}") != NULL)
         return value;
     pypto_dtype dtype = target->type.dtype;
@@ -412,11 +488,17 @@ static const ir_var *first_tile(const ir_operand *operands, int32_t count)
     return NULL;
 }
 
+/* The tile whose valid extents the result has. */
+static const ir_var *valid_source(const ir_stmt *s)
+{
+    return s->op_def->valid_param >= 0 ? s->operands[s->op_def->valid_param].var
+                                       : first_tile(s->operands, s->operand_count);
+}
+
 void emit_valid_copy(emitter *e, const ir_stmt *s)
 {
     const ir_var *target = s->target;
-    const ir_var *source =
-        s->kind == IR_ASSIGN ? s->source : first_tile(s->operands, s->operand_count);
+    const ir_var *source = s->kind == IR_ASSIGN ? s->source : valid_source(s);
     if (target == NULL || !target->type.ragged || source == NULL || source == target)
         return;
     text line = {.a = e->a};
@@ -442,10 +524,20 @@ static bool copies_itself(const ir_stmt *s)
            source->scratch_offset == s->target->scratch_offset;
 }
 
-/* Rows and columns by themselves, for operations with a value per row or per column. */
+/* Whether the text asks for the row, with all columns of the last axis in it. */
+static bool wants_rows(const char *format)
+{
+    static const char *const words[] = {".row}", ".bit}", "{row}", "{column}"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        found |= strstr(format, words[i]) != NULL;
+    return found;
+}
+
+/* Rows and columns by themselves, for operations that tell them apart. */
 static void emit_broadcast(emitter *e, const ir_stmt *s)
 {
-    bool by_row = strstr(s->op_def->emit, ".row}") != NULL;
+    bool by_row = wants_rows(s->op_def->emit);
     const ir_var *out = s->target;
     int64_t first = 1;
     (void)ir_is_const_int(out->type.shape[by_row ? out->type.ndim - 1 : 0], &first);
@@ -493,17 +585,30 @@ static void emit_reshaped_valid(emitter *e, const ir_stmt *s)
     emit_line(e, "%s;", line.bytes);
 }
 
+/* The table's statement for the valid extents. */
+static void emit_given_valid(emitter *e, const ir_stmt *s, const char *format)
+{
+    if (!s->target->type.ragged)
+        return;
+    template t = {s->op_def, s->operands, s->target, false};
+    emit_place(e, &s->span);
+    emit_line(e, "%s;", expand(e, &t, format));
+}
+
 /* Ragged tiles are computed as a whole, too: loads have cleared what is not valid, no operation on
  * elements traps, and one loop without a remainder is fast. */
 static void emit_elementwise(emitter *e, const ir_stmt *s)
 {
+    const char *sets_valid = strchr(s->op_def->emit, '\n');
     if (strcmp(s->op_def->emit, "elementwise: {x.bits}") == 0)
         emit_reshaped_valid(e, s);
+    else if (sets_valid != NULL)
+        emit_given_valid(e, s, sets_valid + 1);
     else
         emit_valid_copy(e, s);
     if (copies_itself(s))
         return;
-    if (strstr(s->op_def->emit, ".row}") != NULL || strstr(s->op_def->emit, ".column}") != NULL) {
+    if (wants_rows(s->op_def->emit) || strstr(s->op_def->emit, ".column}") != NULL) {
         emit_broadcast(e, s);
         return;
     }

@@ -7,7 +7,8 @@
  *   a pure scalar        an expression; nothing is emitted
  *   anything else        DO into the assigned name's variable, or into a temporary
  *
- * Special are pl.const and pl.cast, which become constants and conversions, and
+ * Special are pl.const and pl.cast, which become constants and conversions, the forms that stand for an
+ * operator between scalars, and
  * pld.alloc_window_buffer, whose buffer takes the assigned name as its identity. */
 #include "frontend/lower.h"
 
@@ -230,8 +231,10 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     case VALUE_ENUM:
         operand->kind = IR_OPERAND_ENUM;
         /* A member of another enumeration has no number that op_check() would accept. */
-        operand->number =
-            param->kind == OPERAND_ENUM && strcmp(v->text, param->enum_name) == 0 ? v->integer : -1;
+        operand->number = (param->kind == OPERAND_ENUM || param->kind == OPERAND_PAD) &&
+                                  strcmp(v->text, param->enum_name) == 0
+                              ? v->integer
+                              : -1;
         return true;
     case VALUE_POISON: return false;
     case VALUE_STRING:
@@ -251,18 +254,27 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     return false;
 }
 
-/* A default as the table writes it: None, a number, or Enumeration.Member. */
+/* A default as the table writes it: None, a number, an element type in quotes, or Enumeration.Member. */
 static ir_operand default_operand(arena *a, const op_param *param)
 {
     ir_operand operand = {.kind = IR_OPERAND_NONE};
     const char *dot = strchr(param->default_text, '.');
-    if (param->kind == OPERAND_WORD || (param->kind == OPERAND_ENUM && dot != NULL)) {
+    if (param->kind == OPERAND_WORD || (param->enum_name != NULL && dot != NULL)) {
         const char *word = dot != NULL ? dot + 1 : param->default_text + 1; /* 'word' */
         const enum_member *member =
             enum_find(param->enum_name,
                       dot != NULL ? word : arena_strndup(a, word, (int64_t)strcspn(word, "'")));
         operand.kind = IR_OPERAND_ENUM;
         operand.number = member == NULL ? -1 : member->value;
+    } else if (param->kind == OPERAND_DTYPE) {
+        const char *word = arena_strndup(a, param->default_text + 1, /* 'INT32' */
+                                         (int64_t)strcspn(param->default_text + 1, "'"));
+        for (int32_t i = 0; i < PYPTO_DTYPE_COUNT; i++) {
+            if (strcmp(dtype_spelling((pypto_dtype)i), word) == 0) {
+                operand.kind = IR_OPERAND_DTYPE;
+                operand.dtype = (pypto_dtype)i;
+            }
+        }
     } else if (strcmp(param->default_text, "True") == 0 ||
                strcmp(param->default_text, "False") == 0) {
         operand.kind = IR_OPERAND_EXPR;
@@ -294,7 +306,7 @@ static bool overlaps(const op_def *op, const ir_operand *operands, const ir_var 
 {
     for (int32_t i = 0; i < op->param_count; i++) {
         if (operands[i].kind == IR_OPERAND_VAR && operands[i].var == target)
-            return !op_is_elementwise(op);
+            return !op_in_place(op, i);
     }
     return false;
 }
@@ -336,17 +348,48 @@ static dsl_value number_of_type(lowering *fl, const op_call *call, const dsl_val
     return scalar_value(ir_convert(fl->a, expr, dtype, call->span), call->span);
 }
 
-/* `first` is the value of the first argument. */
-static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_value *first)
+/* What matrix products add up in goes into a 16-bit tensor rounded once: a cast in front of the store. */
+static void narrow_accumulator(lowering *fl, op_call *call)
+{
+    const op_def *op = call->op;
+    if (op->id != OP_STORE && op->id != OP_ASSEMBLE)
+        return;
+    ir_operand *source =
+        &call->operands[op_param_index(op, op->id == OP_STORE ? "tile" : "source")];
+    const ir_operand *target = &call->operands[op->result_param];
+    if (source->kind != IR_OPERAND_VAR || target->kind != IR_OPERAND_VAR ||
+        source->var->type.kind != IR_TILE || !source->var->type.accumulator ||
+        source->var->type.dtype != PYPTO_FP32 ||
+        (target->var->type.dtype != PYPTO_FP16 && target->var->type.dtype != PYPTO_BF16))
+        return;
+    const op_def *cast = op_get(OP_CAST_TILE);
+    ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    operands[0] = *source;
+    operands[1] = (ir_operand){
+        .kind = IR_OPERAND_DTYPE, .dtype = target->var->type.dtype, .span = call->span};
+    operands[2] = default_operand(fl->a, &cast->params[2]);
+    op_call narrowing = {fl->fe->program, fl->ir, cast, operands, call->span, &fl->fe->errors};
+    ir_type type = {.kind = IR_NONE};
+    if (!op_check(&narrowing, &type))
+        return;
+    source->var = temporary(fl, &type, call->span);
+    emit_do(fl, &narrowing)->target = source->var;
+}
+
+/* `values` are those of the arguments that were given. */
+static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_value *values)
 {
     ir_type type = {.kind = IR_NONE};
+    narrow_accumulator(fl, call);
     if (!op_check(call, &type)) {
         reported(fl->fe);
         return poison();
     }
     const op_def *op = call->op;
     if (op->id == OP_CONST || op->id == OP_CAST)
-        return number_of_type(fl, call, first, type.dtype);
+        return number_of_type(fl, call, &values[0], type.dtype);
+    if (op_operator(op) != NULL)
+        return scalar_binary(fl, op_operator(op), values[0], values[1], call->span);
     if (op->result_param >= 0) {
         emit_do(fl, call);
         return var_value(fl->a, call->operands[op->result_param].var, call->span);
@@ -451,7 +494,7 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
             return poison();
     }
     op_call checked = {fl->fe->program, fl->ir, op, operands, span, &fl->fe->errors};
-    return finish(fl, &checked, target, &values[0]);
+    return finish(fl, &checked, target, values);
 }
 
 dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target)
@@ -470,20 +513,18 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *cal
         !bind_arguments(fl, op, call, given))
         return poison();
     ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
-    dsl_value first = poison();
+    dsl_value values[OP_MAX_PARAMS];
     bool ok = true;
     for (int32_t i = 0; i < op->param_count; i++) {
         if (given[i] == NULL) {
             operands[i] = default_operand(fl->a, &op->params[i]);
             continue;
         }
-        dsl_value v = given[i] == decides ? decided : eval(fl, given[i]);
-        ok = value_operand(fl, op, &op->params[i], &v, &operands[i]) && ok;
-        if (i == 0)
-            first = v;
+        values[i] = given[i] == decides ? decided : eval(fl, given[i]);
+        ok = value_operand(fl, op, &op->params[i], &values[i], &operands[i]) && ok;
     }
     if (!ok)
         return poison();
     op_call checked = {fl->fe->program, fl->ir, op, operands, call->span, &fl->fe->errors};
-    return finish(fl, &checked, target, &first);
+    return finish(fl, &checked, target, op->param_count > 0 ? values : NULL);
 }

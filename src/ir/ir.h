@@ -52,6 +52,8 @@ typedef struct ir_type {
     const ir_expr *shape[PYPTO_MAX_DIMS];
     /* TILE: has an extent of valid elements, from the origin, that the program computes beside it. */
     bool ragged;
+    /* TILE: what matrix products add up in; may be stored as a narrower float. No part of equality. */
+    bool accumulator;
 } ir_type;
 
 /* ---- scalar expressions ---- */

@@ -42,6 +42,12 @@ static inline int32_t dtype_bits(pypto_dtype dtype)
     return 0;
 }
 
+/* A type that operations compute with: an integer or a float, neither bool nor one for storage only. */
+static inline bool dtype_is_number(pypto_dtype dtype)
+{
+    return ir_is_integer(dtype) || ir_is_float(dtype);
+}
+
 static inline bool dtype_is_signed(pypto_dtype dtype)
 {
     return dtype_class(dtype) == 'i';

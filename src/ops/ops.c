@@ -107,6 +107,7 @@ static const struct kind_word {
     {"shape", OPERAND_SHAPE},
     {"dtype", OPERAND_DTYPE},
     {"bool", OPERAND_BOOL},
+    {"pad", OPERAND_PAD},
     {"int|shape", OPERAND_INT_OR_SHAPE},
     {"tile|scalar", OPERAND_TILE_OR_SCALAR},
 };
@@ -130,6 +131,7 @@ static bool parse_kind(const char *start, size_t length, op_param *param)
     for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++) {
         if (word_is(start, length, kind_words[i].word)) {
             param->kind = kind_words[i].kind;
+            param->enum_name = param->kind == OPERAND_PAD ? "PadValue" : NULL;
             return true;
         }
     }
@@ -214,7 +216,8 @@ static void parse_row(const op_row *row, op_def *def)
 {
     def->id_name = row->id_name;
     def->signature = row->signature;
-    def->result = row->result;
+    const bool valid_given = strncmp(row->result, "tile:", 5) == 0;
+    def->result = valid_given ? "tile" : row->result;
     def->effects = row->effects;
     def->rule = row->rule;
     def->emit = row->emit;
@@ -225,6 +228,12 @@ static void parse_row(const op_row *row, op_def *def)
     parse_spellings(row, def);
     parse_signature(row, def);
     parse_effects(row, def);
+    def->valid_param = -1;
+    if (valid_given) {
+        def->valid_param = param_named(def, row->result + 5, strlen(row->result + 5));
+        if (def->valid_param < 0)
+            note_problem(row->id_name);
+    }
     def->result_param = -1;
     if (row->result[0] == '=') {
         def->result_param = param_named(def, row->result + 1, strlen(row->result + 1));
@@ -322,6 +331,24 @@ bool op_is_elementwise(const op_def *op)
 {
     static const char prefix[] = "elementwise:";
     return strncmp(op->emit, prefix, sizeof prefix - 1) == 0;
+}
+
+bool op_in_place(const op_def *op, int32_t param)
+{
+    if (!op_is_elementwise(op))
+        return false;
+    const size_t length = strlen(op->params[param].name);
+    for (const char *at = strstr(op->emit, ".bit}"); at != NULL; at = strstr(at + 1, ".bit}"))
+        if (at - op->emit > (ptrdiff_t)length && at[-1 - (ptrdiff_t)length] == '{' &&
+            memcmp(at - length, op->params[param].name, length) == 0)
+            return false;
+    return true;
+}
+
+const char *op_operator(const op_def *op)
+{
+    static const char prefix[] = "operator: ";
+    return strncmp(op->emit, prefix, sizeof prefix - 1) == 0 ? op->emit + sizeof prefix - 1 : NULL;
 }
 
 bool op_allowed(const op_def *op, pld_plane plane)

@@ -12,8 +12,10 @@
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
  *                one integer) | word:RoundMode (a string) | valid (integer
- *                scalars, one per dimension) | dtype | bool (True or False) | enum:NotifyOp ...
- *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand
+ *                scalars, one per dimension) | dtype | bool (True or False) | pad (of PadValue) |
+ *                enum:NotifyOp ...
+ *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand;
+ *              "tile:name": a tile that is valid where that operand is (else where its first tile is)
  *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
  *   effects    which operands' storage it reads and writes: "r:source w:target s:signal"
  *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
@@ -27,12 +29,19 @@
  *                {out} {out.valid}    the result tile and its valid extents
  *                {out.buffer} {out.devices}   an allocation's index and device set
  *                {core} {host}        the call's context
- *                {type}               the first operand's element type as pld_math.h spells it
+ *                {type} {element}     the first operand's element type as pld_math.h spells it: what it
+ *                                     computes in, and what is stored
+ *                {name.as:tile}       a scalar as an element of that tile; {name.pad:tile} a pad value
+ *                {name.store:memory}  the call that writes a tile or a tensor into that operand
+ *                {name.pointer:tile}  elements and their distance: those of a tile, or one scalar
  *              A tile result is written through {out}; any other result is the value of the text as a
  *              C expression. Behind a newline stands the text for ragged tiles. Empty: the front end
  *              turns the operation into a loop or a scalar expression, so it never reaches the IR.
  *              "elementwise: <expression>" is the family that becomes one loop over the result, where
- *              {x} is x's element (or the scalar), {x.bits} the element unconverted
+ *              {x} is x's element (or the scalar), {x.bits} the element unconverted, {x.row} and
+ *              {x.column} those of the row and column, {mask.bit} the element's bit of a mask, {row} and
+ *              {column} its place; behind a newline the statement that sets {out.valid}.
+ *              "operator: <operator>": what two scalars give; computed in the front end
  *   doc        what help() shows: first line, blank line, the rest
  *
  * Rows with the same canonical spelling are forms of one operation; the kind of the first argument
@@ -73,6 +82,7 @@ typedef enum op_operand {
     OPERAND_DTYPE,
     OPERAND_BOOL, /* a constant: True or False */
     OPERAND_ENUM,
+    OPERAND_PAD, /* a member of PadValue, or 0, inf, -inf */
     OPERAND_WORD /* a member of an enumeration, as a string or by its number */
 } op_operand;
 
@@ -108,6 +118,7 @@ typedef struct op_def {
     int32_t param_count;
     const char *result;
     int32_t result_param; /* "=name": the index of that parameter, else -1 */
+    int32_t valid_param;  /* "tile:name": the index of that parameter, else -1 */
     bool on_host;
     bool on_chip;
     bool in_core;
@@ -137,6 +148,11 @@ bool op_reads(const op_def *op, int32_t param);
 int32_t op_param_index(const op_def *op, const char *name);
 /* A family that becomes one loop: the result may take the place of an operand. */
 bool op_is_elementwise(const op_def *op);
+/* Of an elementwise one: whether it reads element i of an operand for element i of the result only, so
+ * that the result may take the operand's place. */
+bool op_in_place(const op_def *op, int32_t param);
+/* Of a form that scalars take: the operator of Python that it stands for, else NULL. */
+const char *op_operator(const op_def *op);
 /* Whether the operation may stand in functions of that plane. */
 bool op_allowed(const op_def *op, pld_plane plane);
 

@@ -232,6 +232,9 @@ static bool check_operand(op_call *call, int32_t index)
     case OPERAND_ENUM: return check_enum(call, index);
     case OPERAND_WORD: return check_word(call, index);
     case OPERAND_INDICES: return check_indices(call, index);
+    case OPERAND_PAD:
+        return operand->kind == IR_OPERAND_ENUM || operand->kind == IR_OPERAND_EXPR ||
+               wrong_kind(call, index, "a pad value (pl.PadValue.zero, ...)");
     case OPERAND_BOOL:
         return (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL) ||
                wrong_kind(call, index, "True or False");
@@ -298,6 +301,13 @@ bool rule_cast_tile(op_call *call, ir_type *result)
     return true;
 }
 
+/* pl.add(a, b) of two scalars; the front end computes what the operator does. */
+bool rule_scalars(op_call *call, ir_type *result)
+{
+    *result = ir_scalar_type(call->operands[0].expr->dtype);
+    return true;
+}
+
 bool rule_world_size(op_call *call, ir_type *result)
 {
     (void)call;
@@ -352,7 +362,9 @@ bool rule_create_tile(op_call *call, ir_type *result)
     const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
     ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    const ir_operand *space = rule_given(call, "target_memory");
     *result = (ir_type){.kind = IR_TILE, .dtype = dtype, .ndim = shape->count};
+    result->accumulator = space != NULL && space->number == enum_find("MemorySpace", "Acc")->value;
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
     if (shape->count == 0 || ir_static_elems(result) < 0)
@@ -368,12 +380,21 @@ bool rule_create_tile(op_call *call, ir_type *result)
 bool rule_move(op_call *call, ir_type *result)
 {
     *result = rule_operand(call, OPERAND_TILE)->var->type;
+    result->accumulator = false;
     return true;
 }
 
 /* ---- elementwise ---- */
 
-static bool match_tile(op_call *call, const ir_operand *other, const ir_type *first)
+bool rule_numeric(op_call *call, const ir_operand *tile)
+{
+    const pypto_dtype dtype = tile->var->type.dtype;
+    return dtype_is_number(dtype) || rule_fail(call, DIAG_DTYPE_MISMATCH, tile,
+                                               "convert the tile to numbers: pl.cast(x, dtype)",
+                                               "does not accept %s tiles", pypto_dtype_name(dtype));
+}
+
+bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first)
 {
     const ir_type *type = &other->var->type;
     if (type->dtype != first->dtype)
@@ -395,19 +416,21 @@ static bool match_tile(op_call *call, const ir_operand *other, const ir_type *fi
 bool rule_elementwise(op_call *call, ir_type *result)
 {
     const ir_type *first = &rule_operand(call, OPERAND_TILE)->var->type;
-    if (first->dtype == PYPTO_BOOL)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, "convert the tile to numbers",
-                         "does not accept bool tiles");
+    if (!rule_numeric(call, rule_operand(call, OPERAND_TILE)))
+        return false;
     for (int32_t i = 0; i < call->op->param_count; i++) {
         ir_operand *operand = &call->operands[i];
         op_operand kind = call->op->params[i].kind;
-        if (operand->kind == IR_OPERAND_VAR && !match_tile(call, operand, first))
+        if (strcmp(call->op->params[i].name, "tmp") == 0) /* a device's scratch */
+            continue;
+        if (operand->kind == IR_OPERAND_VAR && !rule_match_tile(call, operand, first))
             return false;
         if (operand->kind == IR_OPERAND_EXPR && kind != OPERAND_BOOL &&
             !rule_match_scalar(call, operand, first->dtype))
             return false;
     }
     *result = *first;
+    result->accumulator = false;
     return true;
 }
 

@@ -22,6 +22,8 @@ bool rule_elementwise(op_call *call, ir_type *result);
 bool rule_elementwise_float(op_call *call, ir_type *result);
 bool rule_elementwise_int(op_call *call, ir_type *result);
 
+bool rule_scalars(op_call *call, ir_type *result);
+
 /* rules_memory.c */
 bool rule_load(op_call *call, ir_type *result);
 bool rule_store(op_call *call, ir_type *result);
@@ -29,14 +31,14 @@ bool rule_read(op_call *call, ir_type *result);
 bool rule_write(op_call *call, ir_type *result);
 bool rule_subscript(op_call *call, ir_type *result);
 bool rule_slice(op_call *call, ir_type *result);
-bool rule_view(op_call *call, ir_type *result);
-bool rule_tile_slice(op_call *call, ir_type *result);
 bool rule_assemble(op_call *call, ir_type *result);
 bool rule_reshape_memory(op_call *call, ir_type *result);
 
 /* rules_tile.c */
 bool rule_row(op_call *call, ir_type *result);
 bool rule_col(op_call *call, ir_type *result);
+bool rule_row_index(op_call *call, ir_type *result);
+bool rule_col_index(op_call *call, ir_type *result);
 bool rule_row_expand(op_call *call, ir_type *result);
 bool rule_row_expand_float(op_call *call, ir_type *result);
 bool rule_col_expand(op_call *call, ir_type *result);
@@ -50,7 +52,21 @@ bool rule_remote_store(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 
+/* rules_shape.c */
+bool rule_cmp(op_call *call, ir_type *result);
+bool rule_select(op_call *call, ir_type *result);
+bool rule_transpose(op_call *call, ir_type *result);
+bool rule_transpose_view(op_call *call, ir_type *result);
+bool rule_concat(op_call *call, ir_type *result);
+bool rule_set_valid(op_call *call, ir_type *result);
+bool rule_fillpad(op_call *call, ir_type *result);
+bool rule_reinterpret(op_call *call, ir_type *result);
+bool rule_ci(op_call *call, ir_type *result);
+bool rule_tri(op_call *call, ir_type *result);
+
 /* rules_view.c */
+bool rule_view(op_call *call, ir_type *result);
+bool rule_tile_slice(op_call *call, ir_type *result);
 bool rule_part(op_call *call, ir_type *result);
 
 /* rules_window.c */
@@ -70,6 +86,15 @@ ir_operand *rule_operand(op_call *call, op_operand kind);
 /* Gives a scalar beside a tile or element the element's type; literals if they fit. */
 bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype);
 
+/* Whether a tile has elements to compute with: neither bool nor a type for storage only. */
+bool rule_numeric(op_call *call, const ir_operand *tile);
+
+/* Whether a tile has the element type and shape of another one. */
+bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first);
+
+/* Whether an OPERAND_PAD operand is a pad value. (rules_shape.c) */
+bool rule_pad_value(op_call *call, const ir_operand *pad);
+
 /* The constants of an OPERAND_EXTENTS list. */
 void rule_extents(const ir_operand *list, int64_t *extents);
 
@@ -86,6 +111,11 @@ bool rule_check_rank(op_call *call, op_operand kind, const ir_type *memory);
  * `does` is what a box that does not lie there does: "reads past the end of". */
 bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
                     const ir_operand *offsets, const int64_t *extents);
+
+/* Whether a valid_shape (NULL: not given) fits a tile of `sizes`, which it narrows to it; entries that are
+ * known at run time only become 0, which nothing contradicts. */
+bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
+                      bool *ragged);
 
 /* Whether the operand `peer`, if there is one, may be a rank. */
 bool rule_check_peer(op_call *call);

@@ -70,10 +70,8 @@ const ir_operand *rule_given(op_call *call, const char *name)
     return &call->operands[index];
 }
 
-/* Narrows the sizes that must lie in the memory to the valid extents. Entries that are known at run
- * time only become 0, which nothing contradicts. */
-static bool check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
-                        bool *ragged)
+bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
+                      bool *ragged)
 {
     if (valid == NULL)
         return true;
@@ -125,7 +123,8 @@ bool rule_load(op_call *call, ir_type *result)
     if (ir_static_elems(result) < 0)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, "load smaller pieces in a loop",
                          "the tile is too large");
-    if (!check_valid(call, rule_given(call, "valid_shape"), memory->ndim, sizes, &result->ragged))
+    if (!rule_check_valid(call, rule_given(call, "valid_shape"), memory->ndim, sizes,
+                          &result->ragged))
         return false;
     for (int32_t i = 0; clamps && i < memory->ndim; i++)
         sizes[i] = 0;
@@ -133,13 +132,51 @@ bool rule_load(op_call *call, ir_type *result)
            rule_check_box(call, "reads past the end of", memory, offsets, sizes);
 }
 
-/* A tile of lower rank fills the innermost dimensions; the leading ones count as extent 1. */
+/* Sums of BOOL have no meaning; every other number has atomic adds. */
+static bool check_atomic(op_call *call, pypto_dtype dtype)
+{
+    const ir_operand *atomic = rule_given(call, "atomic");
+    return atomic == NULL || atomic->number == 0 || dtype_is_number(dtype) ||
+           rule_fail(call, DIAG_DTYPE_MISMATCH, atomic, "use an integer or float type",
+                     "atomic=AtomicType.Add does not add up %s", pypto_dtype_name(dtype));
+}
+
+/* The shape that a tile is stored in: its own behind leading ones, or `shapes`. */
+static bool stored_shape(op_call *call, const ir_type *tile, const ir_type *memory,
+                         int64_t *extents)
+{
+    const ir_operand *shapes = rule_given(call, "shapes");
+    int64_t elems = 1;
+    for (int32_t i = 0; i < memory->ndim; i++) {
+        int32_t from = i - (memory->ndim - tile->ndim);
+        extents[i] = tile->ragged ? 0 : 1;
+        if (shapes != NULL && i < shapes->count)
+            (void)ir_is_const_int(shapes->exprs[i], &extents[i]);
+        else if (from >= 0 && !tile->ragged)
+            (void)ir_is_const_int(tile->shape[from], &extents[i]);
+        elems = elems > INT64_MAX / (extents[i] + 1) ? -1 : elems * extents[i];
+    }
+    if (shapes == NULL)
+        return true;
+    if (tile->ragged)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shapes, "pl.fillpad makes all of it valid",
+                         "a tile that is valid in part only has no other shape");
+    if (shapes->count == memory->ndim && elems == ir_static_elems(tile))
+        return true;
+    return rule_fail(
+        call, DIAG_SHAPE_MISMATCH, shapes, "leave shapes out to store the tile as it is",
+        "shapes must have an entry per dimension of the %s and the %lld elements of the "
+        "tile",
+        ir_kind_name(memory->kind), (long long)ir_static_elems(tile));
+}
+
 bool rule_store(op_call *call, ir_type *result)
 {
     const ir_operand *source = rule_operand(call, OPERAND_TILE);
     const ir_operand *target = memory_operand(call);
     const ir_type *tile = &source->var->type;
     const ir_type *memory = &target->var->type;
+    int64_t extents[PYPTO_MAX_DIMS];
     if (tile->dtype != memory->dtype)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, source,
                          "convert the tile, or declare the target with its dtype",
@@ -148,24 +185,14 @@ bool rule_store(op_call *call, ir_type *result)
                          pypto_dtype_name(memory->dtype));
     if (!rule_check_rank(call, OPERAND_OFFSETS, memory))
         return false;
-    int32_t leading = memory->ndim - tile->ndim;
-    if (leading < 0)
+    if (tile->ndim > memory->ndim && rule_given(call, "shapes") == NULL)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, source,
                          "store into a tensor of the tile's rank",
                          "a tile of rank %d does not go into a %s of rank %d", tile->ndim,
                          ir_kind_name(memory->kind), memory->ndim);
-    const ir_operand *atomic = rule_given(call, "atomic");
-    if (atomic != NULL && atomic->number != 0)
-        return rule_fail(call, DIAG_BAD_ARGUMENTS, atomic, NULL,
-                         "atomic=AtomicType.Add is not supported yet");
-    int64_t extents[PYPTO_MAX_DIMS];
-    for (int32_t i = 0; i < memory->ndim; i++) {
-        extents[i] = tile->ragged ? 0 : 1;
-        if (i >= leading && !tile->ragged)
-            (void)ir_is_const_int(tile->shape[i - leading], &extents[i]);
-    }
     *result = *memory;
-    return rule_check_box(call, "writes past the end of", memory,
+    return check_atomic(call, memory->dtype) && stored_shape(call, tile, memory, extents) &&
+           rule_check_box(call, "writes past the end of", memory,
                           rule_operand(call, OPERAND_OFFSETS), extents);
 }
 
@@ -260,55 +287,6 @@ bool rule_slice(op_call *call, ir_type *result)
     return true;
 }
 
-/* pl.slice in kernels and wrappers: a view; extents may be known at run time only. */
-bool rule_view(op_call *call, ir_type *result)
-{
-    const ir_type *source = &memory_operand(call)->var->type;
-    const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
-    const ir_operand *dropped = rule_given(call, "drop_dims");
-    int64_t sizes[PYPTO_MAX_DIMS];
-    if (!rule_check_rank(call, OPERAND_SHAPE, source) ||
-        !rule_check_rank(call, OPERAND_OFFSETS, source))
-        return false;
-    rule_extents(shape, sizes);
-    if (!rule_check_box(call, "reaches past the end of", source,
-                        rule_operand(call, OPERAND_OFFSETS), sizes))
-        return false;
-    uint32_t mask = 0;
-    for (int32_t i = 0; dropped != NULL && i < dropped->count; i++) {
-        int64_t dim = -1;
-        if (!ir_is_const_int(dropped->exprs[i], &dim) || dim < 0 || dim >= source->ndim ||
-            sizes[dim] != 1)
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, dropped, NULL,
-                             "drop_dims names axes of the constant extent 1, which %lld is not",
-                             (long long)dim);
-        mask |= 1u << dim;
-    }
-    *result = (ir_type){.kind = source->kind, .dtype = source->dtype};
-    for (int32_t i = 0; i < source->ndim; i++)
-        if ((mask >> i & 1) == 0)
-            result->shape[result->ndim++] = shape->exprs[i];
-    return result->ndim > 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, dropped,
-                                         "pl.read reads an element", "no axis is left");
-}
-
-bool rule_tile_slice(op_call *call, ir_type *result)
-{
-    const ir_type *source = &rule_operand(call, OPERAND_TILE)->var->type;
-    const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
-    int64_t sizes[PYPTO_MAX_DIMS];
-    if (!rule_check_rank(call, OPERAND_EXTENTS, source) ||
-        !rule_check_rank(call, OPERAND_OFFSETS, source))
-        return false;
-    rule_extents(shape, sizes);
-    *result = *source;
-    for (int32_t i = 0; i < source->ndim; i++)
-        result->shape[i] = shape->exprs[i];
-    return rule_check_box(call, "reaches past the end of", source,
-                          rule_operand(call, OPERAND_OFFSETS), sizes) &&
-           check_valid(call, rule_given(call, "valid_shape"), source->ndim, sizes, &result->ragged);
-}
-
 /* A block goes into a tensor, window or tile of its dtype; missing leading axes count as 1. */
 bool rule_assemble(op_call *call, ir_type *result)
 {
@@ -332,7 +310,7 @@ bool rule_assemble(op_call *call, ir_type *result)
         if (i >= leading && !(source->ragged && target->kind != IR_TILE))
             (void)ir_is_const_int(source->shape[i - leading], &extents[i]);
     }
-    return rule_check_rank(call, OPERAND_OFFSETS, target) &&
+    return rule_check_rank(call, OPERAND_OFFSETS, target) && check_atomic(call, target->dtype) &&
            rule_check_box(call, "writes past the end of", target,
                           rule_operand(call, OPERAND_OFFSETS), extents);
 }

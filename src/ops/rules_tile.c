@@ -16,20 +16,15 @@ static const char *type_text(op_call *call, const ir_type *type)
     return out.bytes;
 }
 
-static bool check_numeric(op_call *call, const ir_operand *tile)
-{
-    return tile->var->type.dtype != PYPTO_BOOL ||
-           rule_fail(call, DIAG_DTYPE_MISMATCH, tile, NULL, "does not accept bool tiles");
-}
-
 /* ---- reductions ---- */
 
 static bool reduce(op_call *call, ir_type *result, int32_t axis)
 {
     const ir_operand *tile = rule_operand(call, OPERAND_TILE);
     *result = tile->var->type;
+    result->accumulator = false;
     result->shape[axis < 0 ? result->ndim - 1 : axis] = ir_int(call->program->a, 1);
-    return check_numeric(call, tile);
+    return rule_numeric(call, tile);
 }
 
 /* The last axis becomes 1. */
@@ -44,6 +39,22 @@ bool rule_col(op_call *call, ir_type *result)
     return reduce(call, result, 0);
 }
 
+static bool as_index(ir_type *result)
+{
+    result->dtype = PYPTO_INT32;
+    return true;
+}
+
+bool rule_row_index(op_call *call, ir_type *result)
+{
+    return rule_row(call, result) && as_index(result);
+}
+
+bool rule_col_index(op_call *call, ir_type *result)
+{
+    return rule_col(call, result) && as_index(result);
+}
+
 /* ---- broadcasts ---- */
 
 /* `vector` has x's shape, except that axis `axis` is 1. */
@@ -52,6 +63,7 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
     const ir_operand *x = &call->operands[0];
     const ir_operand *vector = &call->operands[1];
     *result = x->var->type;
+    result->accumulator = false;
     if (axis < 0)
         axis = result->ndim - 1;
     const ir_type *type = &vector->var->type;
@@ -70,7 +82,7 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
     if (floats && !ir_is_float(type->dtype))
         return rule_fail(call, DIAG_DTYPE_MISMATCH, x, "convert the tile: pl.cast(x, pl.FP32)",
                          "needs floating-point elements, not %s", pypto_dtype_name(type->dtype));
-    return check_numeric(call, x);
+    return rule_numeric(call, x);
 }
 
 bool rule_row_expand(op_call *call, ir_type *result)
@@ -113,7 +125,8 @@ static bool product(op_call *call, const ir_operand *lhs, const ir_operand *rhs,
     *result = (ir_type){.kind = IR_TILE,
                         .dtype = ir_is_float(a->dtype) ? PYPTO_FP32 : PYPTO_INT32,
                         .ndim = 2,
-                        .ragged = a->ragged || b->ragged};
+                        .ragged = a->ragged || b->ragged,
+                        .accumulator = true};
     result->shape[0] = a->shape[0];
     result->shape[1] = b->shape[1];
     return true;

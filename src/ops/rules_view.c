@@ -1,4 +1,4 @@
-/* The type rule of parts: x[i, a:b] in wrappers and kernels. */
+/* The type rules of parts, x[i, a:b] in wrappers and kernels, and of pl.slice there. */
 #include "ops/rules.h"
 
 #include "base/diag.h"
@@ -39,4 +39,88 @@ bool rule_part(op_call *call, ir_type *result)
             result->shape[result->ndim++] = call->operands[2].exprs[d];
     }
     return true;
+}
+
+/* ---- pl.slice ---- */
+
+/* The axes that drop_dims names, as bits; each must have the constant extent 1. */
+static bool dropped_axes(op_call *call, const int64_t *sizes, int32_t ndim, uint32_t *mask)
+{
+    const ir_operand *dropped = rule_given(call, "drop_dims");
+    *mask = 0;
+    for (int32_t i = 0; dropped != NULL && i < dropped->count; i++) {
+        int64_t dim = -1;
+        if (!ir_is_const_int(dropped->exprs[i], &dim) || dim < 0 || dim >= ndim || sizes[dim] != 1)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, dropped, NULL,
+                             "drop_dims names axes of the constant extent 1, which %lld is not",
+                             (long long)dim);
+        *mask |= 1u << dim;
+    }
+    return true;
+}
+
+/* A view; extents may be known at run time only. */
+bool rule_view(op_call *call, ir_type *result)
+{
+    const ir_type *source = &call->operands[0].var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
+    const ir_operand *valid = rule_given(call, "valid_shape");
+    const ir_operand *clamp = rule_given(call, "clamp");
+    int64_t sizes[PYPTO_MAX_DIMS];
+    uint32_t mask;
+    if (!rule_check_rank(call, OPERAND_SHAPE, source) ||
+        !rule_check_rank(call, OPERAND_OFFSETS, source))
+        return false;
+    if (valid != NULL || (clamp != NULL && clamp->expr->integer != 0))
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, valid != NULL ? valid : clamp,
+                         "give it to the pl.load that follows",
+                         "a view of a tensor is valid as a whole: no valid_shape, no clamp");
+    rule_extents(shape, sizes);
+    if (!rule_check_box(call, "reaches past the end of", source,
+                        rule_operand(call, OPERAND_OFFSETS), sizes) ||
+        !dropped_axes(call, sizes, source->ndim, &mask))
+        return false;
+    *result = (ir_type){.kind = source->kind, .dtype = source->dtype};
+    for (int32_t i = 0; i < source->ndim; i++)
+        if ((mask >> i & 1) == 0)
+            result->shape[result->ndim++] = shape->exprs[i];
+    const ir_operand *pad = rule_given(call, "pad_value");
+    return (result->ndim > 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, NULL,
+                                          "pl.read reads an element", "no axis is left")) &&
+           (pad == NULL || rule_pad_value(call, pad));
+}
+
+/* A copy. Of the axes of a tile two are left at least. */
+bool rule_tile_slice(op_call *call, ir_type *result)
+{
+    const ir_type *source = &rule_operand(call, OPERAND_TILE)->var->type;
+    const ir_operand *shape = rule_operand(call, OPERAND_EXTENTS);
+    int64_t sizes[PYPTO_MAX_DIMS];
+    int64_t valid[PYPTO_MAX_DIMS];
+    uint32_t mask;
+    if (!rule_check_rank(call, OPERAND_EXTENTS, source) ||
+        !rule_check_rank(call, OPERAND_OFFSETS, source))
+        return false;
+    rule_extents(shape, sizes);
+    rule_extents(shape, valid);
+    *result = *source;
+    if (!rule_check_box(call, "reaches past the end of", source,
+                        rule_operand(call, OPERAND_OFFSETS), sizes) ||
+        !rule_check_valid(call, rule_given(call, "valid_shape"), source->ndim, valid,
+                          &result->ragged) ||
+        !dropped_axes(call, sizes, source->ndim, &mask))
+        return false;
+    if (mask != 0 && result->ragged)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, rule_given(call, "drop_dims"),
+                         "pl.reshape drops axes, too",
+                         "no axis can be dropped of a tile that is valid in part only");
+    const int32_t left = source->ndim - __builtin_popcount(mask);
+    result->ndim = 0;
+    while (mask != 0 && left + result->ndim < 2)
+        result->shape[result->ndim++] = ir_int(call->program->a, 1);
+    for (int32_t i = 0; i < source->ndim; i++)
+        if ((mask >> i & 1) == 0)
+            result->shape[result->ndim++] = shape->exprs[i];
+    const ir_operand *pad = rule_given(call, "pad_value");
+    return pad == NULL || rule_pad_value(call, pad);
 }

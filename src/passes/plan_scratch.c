@@ -263,7 +263,7 @@ static void join_block(planner *pl, const ir_block *block)
             try_join(pl, s->source, s->target, position);
         if (s->kind == IR_DO && s->target != NULL && op_is_elementwise(s->op_def)) {
             for (int32_t k = 0; k < s->operand_count; k++)
-                if (s->operands[k].kind == IR_OPERAND_VAR &&
+                if (s->operands[k].kind == IR_OPERAND_VAR && op_in_place(s->op_def, k) &&
                     try_join(pl, s->operands[k].var, s->target, position))
                     break;
         }

@@ -39,13 +39,26 @@ void(pld_load_part)(pld_core *core, void *tile, const pld_tensor *source, const 
                   loaded);
 }
 
-void(pld_store_part)(pld_core *core, const void *tile, const pld_tensor *target,
-                     const int64_t *offsets, const int64_t *extents, const int64_t *valid)
+static void store_part(pld_core *core, const void *tile, const pld_tensor *target,
+                       const int64_t *offsets, const int64_t *extents, const int64_t *valid,
+                       bool adds)
 {
     task_check(core);
     const int64_t at = box_check(core, "a store", target, offsets, valid);
-    box_store(core, tile, target->data + at, target, extents, valid, false);
+    box_store(core, tile, target->data + at, target, extents, valid, adds);
     box_written(core, target, core->owner->header);
+}
+
+void(pld_store_part)(pld_core *core, const void *tile, const pld_tensor *target,
+                     const int64_t *offsets, const int64_t *extents, const int64_t *valid)
+{
+    store_part(core, tile, target, offsets, extents, valid, false);
+}
+
+void(pld_store_add)(pld_core *core, const void *tile, const pld_tensor *target,
+                    const int64_t *offsets, const int64_t *extents, const int64_t *valid)
+{
+    store_part(core, tile, target, offsets, extents, valid, true);
 }
 
 /* ---- views and boxes of tiles ---- */
@@ -119,8 +132,8 @@ static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
     return copy;
 }
 
-void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
-                   const int64_t *offsets)
+static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                     const int64_t *offsets, bool adds)
 {
     task_check(core);
     int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS], packed[PYPTO_MAX_DIMS];
@@ -138,9 +151,21 @@ void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *s
              target->ndim,
              pypto_dtype_bytes((pypto_dtype)target->dtype)};
     char *copy = copy_if_overlapping(core, &b, packed);
-    box_move(core, &b, box_write_mode(target, false), (pypto_dtype)target->dtype);
+    box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
     alloc_free(copy);
     box_written(core, target, core->owner->header);
+}
+
+void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                   const int64_t *offsets)
+{
+    assemble(core, target, source, offsets, false);
+}
+
+void(pld_assemble_add)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                       const int64_t *offsets)
+{
+    assemble(core, target, source, offsets, true);
 }
 
 /* Elements from the tile's first to the box's first. */

@@ -9,98 +9,12 @@ import functools
 
 import numpy as np
 import pytest
-import torch
 
 import pypto
-from programs import config, from_text
-
-SIGNED = ["INT8", "INT16", "INT32", "INT64"]
-UNSIGNED = ["UINT8", "UINT16", "UINT32", "UINT64"]
-INTS = SIGNED + UNSIGNED
-FLOATS = ["FP32", "FP16", "BF16"]
-ALL = INTS + FLOATS
-
-# BF16 has no NumPy type: its arrays are FP32 with rounded values, packed into uint16 at the border.
-NUMPY = {name: np.dtype(name.lower()) for name in INTS}
-NUMPY |= {"BOOL": np.dtype(bool), "FP32": np.dtype("f4"), "FP16": np.dtype("f2"), "BF16": np.dtype("f4")}
-
-SHAPES = [(3, 7), (2, 3, 33)]
-
-
-def once(x, dtype):
-    """Rounds FP32 values to the element type."""
-    if dtype == "BF16":
-        return torch.from_numpy(np.ascontiguousarray(x, np.float32)).bfloat16().float().numpy()
-    return x.astype(NUMPY[dtype])
-
-
-def wide(x):
-    return x.astype(np.float32) if x.dtype == np.float16 else x
-
-
-def to_torch(x, dtype):
-    """What is handed to the program: BF16 only torch has, the rest stays NumPy."""
-    return torch.from_numpy(x).bfloat16() if dtype == "BF16" else x
-
-
-def from_torch(x, dtype):
-    return x.float().numpy() if dtype == "BF16" else x
-
-
-def samples(dtype, shape, seed):
-    """Random numbers of all sizes, with the special ones sprinkled in."""
-    rng = np.random.default_rng(seed)
-    if dtype in INTS:
-        info = np.iinfo(NUMPY[dtype])
-        x = rng.integers(info.min, info.max, shape, NUMPY[dtype], endpoint=True)
-        small = rng.integers(0, 5, shape).astype(NUMPY[dtype])
-        special = np.array([0, 1, info.min, info.max, 2, -1 & info.max], NUMPY[dtype])
-        if info.min < 0:
-            special[5] = -1
-        x = np.where(rng.random(shape) < 0.4, small, x)
-    else:
-        x = (rng.standard_normal(shape) * 10.0 ** rng.uniform(-3, 2, shape)).astype(np.float32)
-        special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 65504, 1.0], np.float32)
-        x = once(x, dtype)
-        special = once(special, dtype)
-    return np.where(rng.random(shape) < 0.15, rng.choice(special, shape), x).astype(NUMPY[dtype])
-
-
-def program(statements, shape, dtype, out_shape, out_dtype):
-    """A host function with the tiles a and b loaded, and z to store to, on each device."""
-    dims, out_dims = (", ".join(map(str, each)) for each in (shape, out_shape))
-    at = ", ".join("0" * len(shape))
-    lines = "\n".join(f"    {statement}" for statement in statements)
-    text = f"""\
-@pl.jit.incore
-def kernel(x: pl.Tensor[[{dims}], pl.{dtype}], y: pl.Tensor[[{dims}], pl.{dtype}],
-           z: pl.Out[pl.Tensor[[{out_dims}], pl.{out_dtype}]]):
-    a = pl.load(x, [{at}], [{dims}])
-    b = pl.load(y, [{at}], [{dims}])
-{lines}
-
-@pl.jit
-def wrapper(x: pl.Tensor[[{dims}], pl.{dtype}], y: pl.Tensor[[{dims}], pl.{dtype}],
-            z: pl.Out[pl.Tensor[[{out_dims}], pl.{out_dtype}]]):
-    kernel(x, y, z)
-
-@pl.jit.host
-def host(x: pl.Tensor[[NR, {dims}], pl.{dtype}], y: pl.Tensor[[NR, {dims}], pl.{dtype}],
-         z: pl.Out[pl.Tensor[[NR, {out_dims}], pl.{out_dtype}]]):
-    for r in pl.range(pld.world_size()):
-        wrapper(x[r], y[r], z[r], device=r)
-"""
-    return from_text(text)["host"]
-
-
-def run(statements, a, b, dtype, out_shape=None, out_dtype=None):
-    """What the statements store to z, which holds zeros before."""
-    out_shape, out_dtype = out_shape or a.shape, out_dtype or dtype
-    host = program(statements, a.shape, dtype, out_shape, out_dtype)
-    out = to_torch(np.zeros((1, *out_shape), NUMPY[out_dtype]), out_dtype)
-    host(to_torch(a[None], dtype), to_torch(b[None], dtype), out, config=config(1))
-    return from_torch(out, out_dtype)[0]
-
+from op_programs import (
+    ALL, FLOATS, INTS, M, N, NUMPY, SHAPES, moved, once, program, ramp, run, samples, wide
+)
+from programs import config
 
 def divide(a, b):
     if a.dtype.kind == "f":
@@ -112,10 +26,25 @@ def divide(a, b):
 
 
 def remainder(a, b):
+    if a.dtype.kind == "f":
+        return np.fmod(a, b)
     exact = np.array(
         [0 if y == 0 else (abs(int(x)) % abs(int(y))) * (-1 if x < 0 else 1)
          for x, y in zip(a.flat, b.flat)], dtype=object)
     return wrapped(exact, a)
+
+
+def floored_remainder(a, b):
+    if a.dtype.kind == "f":
+        return np.remainder(a, b)
+    exact = np.array([0 if y == 0 else int(x) % int(y) for x, y in zip(a.flat, b.flat)], dtype=object)
+    return wrapped(exact, a)
+
+
+def twice(first, second, a, b):
+    """Two operations with a rounding to the element type between them, and a again as the last operand.
+    `STEP` rounds; 16-bit floats come as FP32."""
+    return second(STEP[0](first(a, b)), a)
 
 
 def wrapped(exact, like):
@@ -142,6 +71,9 @@ def f8(function):
     return lambda a, b: function(a.astype(np.float64)).astype(np.float32)
 
 
+# How the element type at hand rounds between the steps of one operation.
+STEP = [lambda x: x]
+
 # expression, oracle, element types, largest error in units in the last place of FP32
 ROWS = [
     ("pl.add(a, b)", lambda a, b: a + b, ALL, 0),
@@ -156,16 +88,32 @@ ROWS = [
     ("pl.minimum(a, b)", np.minimum, ALL, 0),
     ("pl.maximums(a, 2)", lambda a, b: np.maximum(a, a.dtype.type(2)), ALL, 0),
     ("pl.minimums(a, 2)", lambda a, b: np.minimum(a, a.dtype.type(2)), ALL, 0),
-    ("pl.fmod(a, b)", remainder, INTS, 0),
+    ("pl.fmod(a, b)", remainder, ALL, 0),
+    ("pl.fmods(a, 3)", lambda a, b: remainder(a, np.full_like(a, 3)), ALL, 0),
+    ("pl.rem(a, b, b)", floored_remainder, ALL, 0),
+    ("pl.rems(a, 3, b)", lambda a, b: floored_remainder(a, np.full_like(a, 3)), ALL, 0),
+    ("pl.tile.adds(a, 3)", lambda a, b: a + a.dtype.type(3), ALL, 0),
+    ("pl.addc(a, b, a)", lambda a, b: twice(np.add, np.add, a, b), ALL, 0),
+    ("pl.subc(a, b, a)", lambda a, b: twice(np.subtract, np.subtract, a, b), ALL, 0),
+    ("pl.addsc(a, 7, a)", lambda a, b: twice(np.add, np.add, a, a.dtype.type(7)), ALL, 0),
+    ("pl.subsc(a, 7, a)", lambda a, b: twice(np.subtract, np.subtract, a, a.dtype.type(7)), ALL, 0),
+    ("pl.expands(a, 5)", lambda a, b: np.full_like(a, 5), ALL, 0),
     ("pl.neg(a)", lambda a, b: np.negative(a), ALL, 0),
     ("pl.abs(a)", lambda a, b: np.abs(a), ALL, 0),
     ("pl.relu(a)", lambda a, b: np.maximum(a, a.dtype.type(0)), ALL, 0),
     ("pl.exp(a)", f8(np.exp), FLOATS, 1),
     ("pl.log(a)", f8(np.log), FLOATS, 1),
+    ("pl.sin(a)", f8(np.sin), FLOATS, 1),
+    ("pl.cos(a)", f8(np.cos), FLOATS, 1),
     ("pl.sqrt(a)", lambda a, b: np.sqrt(a), FLOATS, 0),
     ("pl.rsqrt(a)", lambda a, b: np.float32(1) / np.sqrt(a), FLOATS, 0),
     ("pl.recip(a)", lambda a, b: np.float32(1) / a, FLOATS, 0),
     ("pl.lrelu(a, 0.1)", lambda a, b: np.where(a > 0, a, a * np.float32(0.1)), ["FP32"], 0),
+    ("pl.prelu(a, b, a)", lambda a, b: np.where(a > 0, a, a * b), FLOATS, 0),
+    ("pl.ands(a, 5)", lambda a, b: a & a.dtype.type(5), INTS, 0),
+    ("pl.ors(a, 5)", lambda a, b: a | a.dtype.type(5), INTS, 0),
+    ("pl.shls(a, 3)", lambda a, b: shift_left(a, np.full_like(a, 3)), INTS, 0),
+    ("pl.shrs(a, 3)", lambda a, b: shift_right(a, np.full_like(a, 3)), INTS, 0),
     ("pl.and_(a, b)", lambda a, b: a & b, INTS, 0),
     ("pl.or_(a, b)", lambda a, b: a | b, INTS, 0),
     ("pl.xor(a, b)", lambda a, b: a ^ b, INTS, 0),
@@ -204,6 +152,7 @@ def test_elementwise(row, dtype):
     expression, oracle, _, ulps = row
     for shape in SHAPES:
         a, b, all_rows = results(dtype, shape)
+        STEP[0] = lambda x: wide(once(x, dtype))
         with np.errstate(all="ignore"):
             expected = once(oracle(wide(a), wide(b)), dtype)
         if dtype == "FP32":
@@ -234,17 +183,6 @@ def test_refused(dtype, expression, words):
 
 
 # ---- valid extents ----
-
-M, N = 6, 10
-
-
-def moved(statements, a, b=None, dtype="FP32", out_shape=None, out_dtype=None):
-    return run(statements, a, a if b is None else b, dtype, out_shape, out_dtype)
-
-
-def ramp(shape=(M, N), dtype=np.float32):
-    return np.arange(1, 1 + np.prod(shape), dtype=dtype).reshape(shape)
-
 
 @pytest.mark.parametrize("valid", [(0, 0), (1, 1), (4, 7), (6, 10), (6, 3), (2, 10)])
 @pytest.mark.parametrize("when", ["compile", "run"])
@@ -376,6 +314,35 @@ def test_read_and_write(dtype):
         a, dtype=dtype, out_shape=(2, 3, 4),
     )
     np.testing.assert_array_equal(out, [a, a])
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_atomic_adds(dtype):
+    """Two kernels' worth of adds into one place, valid parts only, tiles and tensors."""
+    shape = (4, 9)
+    a, b = (samples(dtype, shape, k) for k in (21, 22))
+    add = "atomic=pl.AtomicType.Add"
+    out = run(
+        [
+            "pl.store(a, [0, 0, 0], z)",
+            f"pl.store(b, [0, 0, 0], z, {add})",
+            "t = pl.load(x, [0, 0], [4, 9], valid_shape=[2, 5])",
+            f"z = pl.store(t, [1, 1, 2], z, {add})",
+            f"z = pl.assemble(z, x, [2, 0, 0], {add})",
+            f"z = pl.assemble(z, b, [2, 0, 0], {add})",
+            "pl.store(a, [3, 0, 0], z, shapes=[2, 2, 9])",
+            f"pl.store(a, [3, 2, 0], z, [2, 2, 9], {add})",
+        ],
+        a, b, dtype, (5, *shape),
+    )
+    with np.errstate(all="ignore"):
+        total = once(wide(a) + wide(b), dtype)
+    expected = np.zeros((5, *shape), NUMPY[dtype])
+    expected[0] = expected[2] = total
+    expected[1, 1:3, 2:7] = a[:2, :5]
+    expected[3, :2] = expected[3, 2:] = a[:2]
+    expected[4, :2] = expected[4, 2:] = a[2:]
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_write_converts_within_a_category():
@@ -633,6 +600,32 @@ def test_matmul(dtype, m, k, n):
     np.testing.assert_array_equal(out, [c, 2 * c, d, 2 * c])
 
 
+@pytest.mark.parametrize("dtype", ["FP16", "BF16"])
+def test_accumulators_are_rounded_once(dtype):
+    """What a product adds up in FP32 may go into a 16-bit tensor as it is."""
+    rng = np.random.default_rng(4)
+    a = once(rng.standard_normal((9, 9)).astype(np.float32), dtype)
+    out = run(
+        [
+            "c = pl.matmul(a, b)",
+            "pl.store(c, [0, 0, 0], z)",
+            "d = pl.create_tile([9, 9], pl.FP32, target_memory=pl.Mem.Acc)",
+            "for i in pl.range(2):",
+            "    d = pl.matmul_acc(d, a, b, init_cond=(i == 0))",
+            "pl.store(d, [1, 0, 0], z)",
+            "z = pl.assemble(z, c, [2, 0, 0])",
+        ],
+        a, a, dtype, (3, 9, 9),
+    )
+    c = np.zeros((9, 9), np.float32)
+    for k in range(9):
+        c += wide(a[:, k : k + 1]) * wide(a[k : k + 1])
+    twice_c = c.copy()
+    for k in range(9):
+        twice_c += wide(a[:, k : k + 1]) * wide(a[k : k + 1])
+    np.testing.assert_array_equal(out, [once(c, dtype), once(twice_c, dtype), once(c, dtype)])
+
+
 REFUSED_TILES = [
     ("FP32", "pl.matmul(a, b)", "cannot multiply"),
     ("INT32", "pl.matmul(a, b)", "cannot multiply"),
@@ -643,7 +636,13 @@ REFUSED_TILES = [
     ("FP32", "pl.reshape(a, [4, 5])", "has 16 elements, the shape asks for 20"),
     ("FP32", "pl.create_tile([0, 4], pl.FP32)", "must be positive"),
     ("FP32", "pl.tile.full([2, 8], pl.INT8, 300)", "does not fit"),
-    ("FP32", "pl.store(a, [0, 0], z, atomic=pl.AtomicType.Add)", "not supported yet"),
+    ("BOOL", "pl.store(a, [0, 0], z, atomic=pl.AtomicType.Add)", "does not add up bool"),
+    ("FP32", "pl.store(a, [0, 0], z, [3, 5])", "shapes must have an entry per dimension"),
+    ("FP32", "pl.store(a, [0, 0], z, [16])", "shapes must have an entry per dimension"),
+    ("FP32", "pl.store(pl.slice(a, [2, 2], [0, 0], valid_shape=[1, 1]), [0, 0], z, [1, 4])",
+     "has no other shape"),
+    ("FP32", "pl.store(pl.cast(a, pl.FP16), [0, 0], z)", "does not go into"),
+    ("FP16", "pl.store(pl.cast(a, pl.FP32), [0, 0], z)", "does not go into"),
 ]
 
 
@@ -662,7 +661,7 @@ def test_slices_of_tensors_are_views():
         [
             "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)",  # 1
             "v = pl.slice(z, [2, 4], [n, 3])",
-            "w = pl.slice(z, [1, 5], [n + 3, 0], drop_dims=[0])",
+            "w = pl.slice(z, [1, 5], [n + 3, 0], drop_dims=[0], pad_value=pl.PadValue.min)",
             "pl.store(pl.load(x, [0, 0], [2, 4]), [0, 0], v)",
             "pl.store(pl.load(v, [1, 1], [1, 2]), [5, 0], z)",
             "pl.store(pl.reshape(pl.load(x, [0, 0], [1, 5]), [5]), [0], w)",
@@ -710,6 +709,8 @@ def test_slice_and_assemble_tiles():
             "r = pl.load(x, [0, 0], [6, 10], valid_shape=[3, 5])",
             "pl.store(pl.slice(r, [4, 4], [n, 3]), [1, 0, 0], z)",
             "pl.store(pl.slice(a, [4, 4], [0, 0], valid_shape=[n, 2]), [2, 0, 0], z)",
+            "d = pl.slice(pl.reshape(a, [1, 6, 10]), [1, 1, 3], [0, n, 6], drop_dims=[0, 1])",
+            "pl.store(pl.add(d, pl.slice(a, [1, 3], [0, 0])), [2, 3, 5], z)",
         ],
         a, out_shape=(3, 6, 10),
     )
@@ -718,6 +719,7 @@ def test_slice_and_assemble_tiles():
     expected[0, 5, :6] = a[2:4, 4:7].ravel()
     expected[1, :2, :2] = a[1:3, 3:5]
     expected[2, :1, :2] = a[:1, :2]
+    expected[2, 3:4, 5:8] = a[1:2, 6:9] + a[:1, :3]  # two axes are left: [1, 3]
     np.testing.assert_array_equal(out, expected)
 
 
@@ -756,6 +758,11 @@ def test_slices_out_of_range():
         ("v = pl.reshape(pl.slice(x, [2, 2], [0, 0]), [1, 4])", store, "it is a view with gaps"),
         ("v = pl.reshape(x, [7, 7])", store, "has 60 elements, the shape asks for 49"),
         ("v = pl.slice(x, [2, 2], [0, 0], drop_dims=[0])", store, "drop_dims names axes"),
+        ("v = pl.slice(a, [2, 2], [0, 0], drop_dims=[1])", keep, "drop_dims names axes"),
+        ("v = pl.slice(a, [1, 2], [0, 0], [1, 1], [0])", keep, "valid in part only"),
+        ("v = pl.slice(x, [2, 2], [0, 0], [1, 1])", store, "no valid_shape, no clamp"),
+        ("v = pl.slice(x, [2, 2], [5, 0], clamp=True)", store, "no valid_shape, no clamp"),
+        ("v = pl.slice(a, [2, 2], [0, 0], pad_value=3)", keep, "there is no such pad_value"),
     ]:
         with pytest.raises(pypto.Error, match=words):
             moved([ask, statement, then], ramp())
