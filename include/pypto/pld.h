@@ -201,7 +201,7 @@ PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile,
 
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
  * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. In a wrapper
- * each of them first waits for the kernels that it has submitted. */
+ * each of them first waits as pld_await does. */
 PYPTO_API int64_t pld_read_int(pld_core *core, const pld_tensor *source, const int64_t *indices);
 PYPTO_API float pld_read_float(pld_core *core, const pld_tensor *source, const int64_t *indices);
 PYPTO_API void pld_write_int(pld_core *core, const pld_tensor *target, const int64_t *indices,
@@ -219,12 +219,52 @@ PYPTO_API void pld_notify(pld_core *core, const pld_tensor *signal, int64_t peer
 PYPTO_API void pld_wait(pld_core *core, const pld_tensor *signal, const int64_t *cell,
                         int64_t expected, pld_wait_cmp cmp);
 
+/* Does not wait: the task of this kernel is not over, and what depends on it does not start, before
+ * the condition has held once. Several are waited for in order. Kernels only. */
+PYPTO_API void pld_defer_wait(pld_core *core, const pld_tensor *signal, const int64_t *cell,
+                              int64_t expected, pld_wait_cmp cmp);
+
 struct pld_function;
 
-/* From a per-device wrapper: submits an in-core function as a task of this dispatch. Tensors are
- * copied by descriptor, not by content. Tasks run in the order of their submission. */
-PYPTO_API void pld_submit(pld_core *core, const struct pld_function *kernel, const pld_arg *args,
-                          int32_t count);
+/* A task of a dispatch, for `after`. Counts from 1; 0 is no task. */
+typedef int64_t pld_task;
+
+/* How a task is submitted. All zero: one block, ordered by its arguments. */
+typedef struct pld_submit_options {
+    /* The kernel runs once for each block 0 to blocks - 1, in any order; 0 is 1. The task is over when
+     * all blocks are. */
+    int64_t blocks;
+    /* No order follows from the arguments, neither for this task nor for later ones. */
+    bool manual;
+    /* Bit i: none follows from argument i. */
+    uint64_t independent_args;
+    /* Tasks of this dispatch that must be over before it starts. */
+    const pld_task *after;
+    int32_t after_count;
+} pld_submit_options;
+
+/* From a per-device wrapper: submits an in-core function as a task of this dispatch and returns at
+ * once. Tensors are copied by descriptor, not by content.
+ *
+ * A task starts when every earlier task is over that writes what it reads or writes, or reads what it
+ * writes. What is read and written is the memory of its tensor arguments, by the parameters'
+ * directions; of a window, the own slice stands for all slices. Tasks without such order may overlap:
+ * while one waits for a signal, others run. `options` may be NULL. */
+PYPTO_API pld_task pld_submit(pld_core *core, const struct pld_function *kernel,
+                              const pld_arg *args, int32_t count);
+PYPTO_API pld_task pld_submit_with(pld_core *core, const struct pld_function *kernel,
+                                   const pld_arg *args, int32_t count,
+                                   const pld_submit_options *options);
+/* A task that does nothing, over when those of `options->after` are. */
+PYPTO_API pld_task pld_submit_join(pld_core *core, const pld_submit_options *options);
+
+/* From a per-device wrapper, before it touches memory itself: waits until the tasks are over that read
+ * (if the wrapper writes) or write elements of `tensor`. */
+PYPTO_API void pld_await(pld_core *core, const pld_tensor *tensor, bool writes);
+
+/* Which of its task's blocks a kernel runs as, and how many there are. */
+PYPTO_API int64_t pld_block_index(pld_core *core);
+PYPTO_API int64_t pld_block_count(pld_core *core);
 
 /* Ends the task with an error of the user's program. `message` is printf-like. */
 PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...) PYPTO_PRINTF(2, 3);
@@ -312,7 +352,11 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_remote_store(core, ...) (pld_line(core, __LINE__), pld_remote_store(core, __VA_ARGS__))
 #define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
 #define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
+#define pld_defer_wait(core, ...) (pld_line(core, __LINE__), pld_defer_wait(core, __VA_ARGS__))
 #define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))
+#define pld_submit_with(core, ...) (pld_line(core, __LINE__), pld_submit_with(core, __VA_ARGS__))
+#define pld_submit_join(core, ...) (pld_line(core, __LINE__), pld_submit_join(core, __VA_ARGS__))
+#define pld_await(core, ...) (pld_line(core, __LINE__), pld_await(core, __VA_ARGS__))
 #define pld_reshape(core, ...) (pld_line(core, __LINE__), pld_reshape(core, __VA_ARGS__))
 #define pld_assemble(core, ...) (pld_line(core, __LINE__), pld_assemble(core, __VA_ARGS__))
 #define pld_tile_slice(core, ...) (pld_line(core, __LINE__), pld_tile_slice(core, __VA_ARGS__))

@@ -123,8 +123,9 @@ PYPTO_API pld_tensor pld_host_part(pld_host *host, const pld_tensor *tensor, con
                                    const int64_t *extents);
 
 /* Posts one run of `wrapper` on a device (an index into the device ids of the run). Returns at
- * once. Dispatches of one device run in the order of their posting; one that reads or writes what
- * an earlier dispatch writes starts when that one is complete. */
+ * once. On one device a dispatch starts when every earlier one is complete that passes a window of
+ * the same domain, or touches the same memory of host tensors, one of the two writing; among devices
+ * when those are complete that write what it reads. Otherwise dispatches overlap. */
 PYPTO_API void pld_dispatch(pld_host *host, int64_t device, const pld_function *wrapper,
                             const pld_arg *args, int32_t count);
 

@@ -189,8 +189,7 @@ static void host_destroy(pld_host *host)
     alloc_free(host->staged);
     alloc_free(host->args);
     alloc_free(host->windows);
-    alloc_free(host->writers);
-    alloc_free(host->deps);
+    order_destroy(&host->order);
 }
 
 /* Shows the script line of the first diagnostic, if the script can be read. */

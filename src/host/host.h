@@ -5,7 +5,8 @@
  *               host function            windows.c   the symmetric heap
  *   host_api.c  what a host function     call.c      one call from arguments to result
  *               calls                    report.c    failures in words
- *   host_tensors.c  its views            pool.c      one-shot calls
+ *   host_tensors.c  its views            order.c     which dispatch comes before which
+ *   pool.c      one-shot calls
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -86,13 +87,35 @@ typedef struct staged {
     pld_tensor view; /* of the staged copy, in the host's mapping */
 } staged;
 
-/* An earlier writer of host memory, for dependencies. */
-typedef struct host_writer {
-    const char *low;
+/* What an earlier dispatch does to host memory. */
+typedef struct host_access {
+    pld_tensor view;
+    const char *low; /* its range */
     const char *high;
     int32_t device;
+    bool writes;
     uint64_t sequence;
-} host_writer;
+} host_access;
+
+/* The latest dispatch of a device that passes windows of a domain. */
+typedef struct host_turn {
+    uint64_t domain; /* its devices */
+    int32_t device;
+    uint64_t sequence;
+} host_turn;
+
+/* What the dispatches of a call so far mean for the next one (order.c). */
+typedef struct host_order {
+    host_access *accesses;
+    int64_t access_count;
+    int64_t access_capacity;
+    host_turn *turns;
+    int32_t turn_count;
+    int32_t turn_capacity;
+    queue_dep *deps; /* of the dispatch being posted */
+    int32_t dep_count;
+    int32_t dep_capacity;
+} host_order;
 
 struct pld_host {
     pypto_worker *w;
@@ -105,11 +128,7 @@ struct pld_host {
     staged *staged;
     pld_arg *args;
     host_window *windows;
-    host_writer *writers;
-    int64_t writer_count;
-    int64_t writer_capacity;
-    queue_dep *deps; /* of the dispatch being posted */
-    int32_t dep_capacity;
+    host_order order;
     int32_t line;
     fiber *main;
     fiber *fiber;
@@ -131,6 +150,14 @@ void stage_release(pld_host *host);
 void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;
 void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
     PYPTO_NORETURN PYPTO_PRINTF(4, 5);
+
+/* order.c: the dependencies of the dispatch about to be posted, into host->order.deps; and, once it has
+ * a number, what it means for later ones. False: no memory. */
+PYPTO_NODISCARD bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper,
+                                   const pld_arg *args, int32_t count);
+PYPTO_NODISCARD bool order_record(pld_host *host, int32_t device, uint64_t sequence,
+                                  const pld_function *wrapper, const pld_arg *args, int32_t count);
+void order_destroy(host_order *order);
 
 /* windows.c */
 PYPTO_NODISCARD pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices,

@@ -157,92 +157,6 @@ pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, in
 
 /* ---- dispatch ---- */
 
-/* The bytes that a view touches: [*low, *high). */
-static void view_range(const pld_tensor *t, const char **low, const char **high)
-{
-    int64_t first = 0, last = 0;
-    const int64_t width = pypto_dtype_bytes((pypto_dtype)t->dtype);
-    *low = *high = t->data;
-    for (int32_t d = 0; d < t->ndim; ++d) {
-        if (t->shape[d] == 0)
-            return;
-        const int64_t reach = t->stride[d] * (t->shape[d] - 1);
-        if (reach < 0)
-            first += reach;
-        else
-            last += reach;
-    }
-    *low = t->data + first * width;
-    *high = t->data + (last + 1) * width;
-}
-
-static bool add_dep(pld_host *host, int32_t *count, int32_t device, uint64_t sequence)
-{
-    for (int32_t i = 0; i < *count; ++i) {
-        if (host->deps[i].device == device) {
-            if (host->deps[i].sequence < sequence)
-                host->deps[i].sequence = sequence;
-            return true;
-        }
-    }
-    if (*count == host->dep_capacity) {
-        queue_dep *grown =
-            alloc_resize(host->deps, host->dep_capacity * 2 + 8, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return false;
-        host->deps = grown;
-        host->dep_capacity = host->dep_capacity * 2 + 8;
-    }
-    host->deps[(*count)++] = (queue_dep){.device = device, .sequence = sequence};
-    return true;
-}
-
-/* A reader waits for every earlier writer of bytes that it reads, on other devices: those of its
- * own device come first in its queue anyway. Writers alone wait for nobody (spec: Out adds no
- * edge). */
-static bool collect_deps(pld_host *host, const pld_tensor *t, int32_t device, int32_t *count)
-{
-    const char *low, *high;
-    view_range(t, &low, &high);
-    for (int64_t i = 0; i < host->writer_count; ++i) {
-        const host_writer *writer = &host->writers[i];
-        if (writer->device != device && writer->low < high && low < writer->high &&
-            !add_dep(host, count, writer->device, writer->sequence))
-            return false;
-    }
-    return true;
-}
-
-static bool record_writer(pld_host *host, const pld_tensor *t, int32_t device, uint64_t sequence)
-{
-    const char *low, *high;
-    view_range(t, &low, &high);
-    if (low == high)
-        return true;
-    for (int64_t i = host->writer_count - 1; i >= 0; --i) {
-        host_writer *writer = &host->writers[i];
-        if (writer->low == low && writer->high == high && writer->device == device) {
-            writer->sequence = sequence;
-            return true;
-        }
-    }
-    if (host->writer_count == host->writer_capacity) {
-        int64_t capacity = host->writer_capacity * 2 + 16;
-        host_writer *grown = alloc_resize(host->writers, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return false;
-        host->writers = grown;
-        host->writer_capacity = capacity;
-    }
-    host->writers[host->writer_count++] = (host_writer){low, high, device, sequence};
-    return true;
-}
-
-static bool direction_reads(const pld_param *param)
-{
-    return param->direction != PLD_OUT;
-}
-
 static void encode_tensor(pld_host *host, queue_arg *to, const pld_tensor *t)
 {
     to->dtype = t->dtype;
@@ -302,23 +216,18 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
     const int32_t device = (int32_t)device_wanted;
     if (atomic_load_explicit(&w->seg.set->poison, memory_order_relaxed) >= host->call)
         host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */
-    int32_t deps = 0;
-    bool memory = true;
-    for (int32_t i = 0; i < count; ++i)
-        if (args[i].kind == PLD_ARG_TENSOR && args[i].tensor->window == NULL &&
-            direction_reads(&wrapper->params[i]))
-            memory = memory && collect_deps(host, args[i].tensor, device, &deps);
-    if (!memory)
+    if (!order_collect(host, device, wrapper, args, count))
         host_leave(host, diag_no_memory());
     queue_record *record;
-    pypto_status status =
-        queue_reserve(&w->writers[device], RECORD_DISPATCH, host->call, deps, count, &record);
+    pypto_status status = queue_reserve(&w->writers[device], RECORD_DISPATCH, host->call,
+                                        host->order.dep_count, count, &record);
     if (!status_ok(status))
         host_leave(host, status);
     record->program = host->program_id;
     record->function = index;
-    if (deps > 0)
-        memcpy(record_deps(record), host->deps, (size_t)deps * sizeof *host->deps);
+    if (record->dep_count > 0)
+        memcpy(record_deps(record), host->order.deps,
+               (size_t)record->dep_count * sizeof *host->order.deps);
     queue_arg *to = record_args(record);
     for (int32_t i = 0; i < count; ++i) {
         to[i] = (queue_arg){.kind = (int32_t)args[i].kind,
@@ -330,10 +239,6 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
     }
     atomic_fetch_add_explicit(&w->seg.set->outstanding, 1, memory_order_relaxed);
     const uint64_t sequence = queue_publish(&w->writers[device], record);
-    for (int32_t i = 0; i < count; ++i)
-        if (args[i].kind == PLD_ARG_TENSOR && args[i].tensor->window == NULL &&
-            wrapper->params[i].direction != PLD_IN)
-            memory = memory && record_writer(host, args[i].tensor, device, sequence);
-    if (!memory)
+    if (!order_record(host, device, sequence, wrapper, args, count))
         host_leave(host, diag_no_memory());
 }

@@ -52,6 +52,9 @@ static pypto_span span_of(const pypto_worker *w, int32_t program, int32_t functi
 
 /* ---- states of all ranks ---- */
 
+/* Of one rank; the others are counted. */
+#define WAITS_SHOWN 8
+
 static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
 {
     const pld_function *f = function_of(w, wait->program, wait->function);
@@ -65,7 +68,8 @@ static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
     const char *buffer = buffer_of(w, wait->program, wait->buffer);
     const _Atomic int32_t *word =
         (const _Atomic int32_t *)(const void *)(w->seg.base + wait->cell_offset);
-    text_printf(out, "waits for '%s'%s %s %d, which is %d", buffer,
+    text_printf(out, "%s '%s'%s %s %d, which is %d",
+                wait->kind == WAIT_DEFERRED ? "is over only after" : "waits for", buffer,
                 describe_list(cell, sizeof cell, wait->cell, wait->ndim),
                 wait->cmp == PLD_EQ ? "==" : ">=", wait->expected,
                 atomic_load_explicit(word, memory_order_relaxed));
@@ -98,12 +102,14 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
     }
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
     if (atomic_load_explicit(&h->state, memory_order_relaxed) == RANK_PARKED && waits > 0) {
-        for (uint32_t i = 0; i < waits && i < WAIT_SLOTS; ++i) {
+        for (uint32_t i = 0; i < waits && i < WAITS_SHOWN; ++i) {
             wait_entry wait;
             wait_copy(&wait, &h->waits[i]);
             text_add(out, i > 0 ? "\n          " : "");
             add_wait(out, w, &wait);
         }
+        if (waits > WAITS_SHOWN)
+            text_printf(out, "\n          and %u more", waits - WAITS_SHOWN);
         return;
     }
     if (atomic_load_explicit(&h->dropped_call, memory_order_relaxed) == call) {
@@ -208,8 +214,10 @@ static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
     if (waits > WAIT_SLOTS)
         return false; /* more than can be looked at: not provable */
-    if (waits == 0 && atomic_load_explicit(&h->posted, memory_order_seq_cst) !=
-                          atomic_load_explicit(&h->completed, memory_order_seq_cst))
+    const uint64_t posted = atomic_load_explicit(&h->posted, memory_order_seq_cst);
+    const uint64_t taken = atomic_load_explicit(&h->taken, memory_order_relaxed);
+    const uint64_t completed = atomic_load_explicit(&h->completed, memory_order_seq_cst);
+    if ((posted != taken && taken - completed < DONE_WINDOW) || (waits == 0 && taken != completed))
         return false; /* it has not woken up for its work yet */
     for (uint32_t i = 0; i < waits; ++i) {
         wait_entry wait;

@@ -13,6 +13,12 @@ static pypto_status infer_domains(ir_program *p, const platform *target)
     return pass_infer_domains(p);
 }
 
+static pypto_status effects(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_effects(p);
+}
+
 static pypto_status names(ir_program *p, const platform *target)
 {
     (void)target;
@@ -26,6 +32,7 @@ typedef struct pass {
 
 static const pass pass_table[] = {
     {"infer_domains", infer_domains},
+    {"effects", effects},
     {"plan_scratch", pass_plan_scratch},
     {"names", names},
 };

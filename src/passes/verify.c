@@ -459,7 +459,8 @@ static void check_var(verifier *v, const ir_var *var, int64_t index)
         fail(v, "variable '%s' is not where its id says", var->name);
     else if (var->type.kind == IR_TILE && ir_static_elems(&var->type) <= 0)
         fail(v, "tile '%s' has no static shape", var->name);
-    bool planned = v->after != NULL && strcmp(v->after, "infer_domains") != 0;
+    bool planned = v->after != NULL && strcmp(v->after, "infer_domains") != 0 &&
+                   strcmp(v->after, "effects") != 0;
     bool named = planned && strcmp(v->after, "plan_scratch") != 0;
     if (named && var->c_name == NULL)
         fail(v, "variable '%s' has no C name", var->name);

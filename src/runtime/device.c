@@ -225,19 +225,22 @@ void(pld_tile_assemble)(pld_core *core, void *target, const void *tile, int64_t 
 
 /* ---- elements ---- */
 
-static char *element_at(pld_core *core, const char *what, const pld_tensor *tensor,
-                        const int64_t *indices)
+static char *element_at(pld_core *core, const pld_tensor *tensor, const int64_t *indices,
+                        bool writes)
 {
     static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
     task_check(core);
+    pld_tensor element = {.dtype = tensor->dtype, .window = tensor->window};
+    element.data =
+        tensor->data + box_check(core, writes ? "a write" : "a read", tensor, indices, one);
     if (core->function->plane == PLD_PLANE_CHIP)
-        task_join(core); /* kernels of the wrapper that come before this access */
-    return tensor->data + box_check(core, what, tensor, indices, one);
+        (pld_await)(core, &element, writes);
+    return element.data;
 }
 
 int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *indices)
 {
-    const void *at = element_at(core, "a read", source, indices);
+    const void *at = element_at(core, source, indices, false);
     switch ((pypto_dtype)source->dtype) {
     case PYPTO_BOOL:
     case PYPTO_UINT8: return *(const uint8_t *)at;
@@ -253,7 +256,7 @@ int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *i
 
 float(pld_read_float)(pld_core *core, const pld_tensor *source, const int64_t *indices)
 {
-    const void *at = element_at(core, "a read", source, indices);
+    const void *at = element_at(core, source, indices, false);
     switch ((pypto_dtype)source->dtype) {
     case PYPTO_FP16: return pld_fp16_to_float(*(const uint16_t *)at);
     case PYPTO_BF16: return pld_bf16_to_float(*(const uint16_t *)at);
@@ -274,7 +277,7 @@ static void write_cell(pld_core *core, const pld_tensor *target, void *at, int32
 
 void(pld_write_int)(pld_core *core, const pld_tensor *target, const int64_t *indices, int64_t value)
 {
-    void *at = element_at(core, "a write", target, indices);
+    void *at = element_at(core, target, indices, true);
     switch (pypto_dtype_bytes((pypto_dtype)target->dtype)) {
     case 1: *(uint8_t *)at = (uint8_t)value; break;
     case 2: *(uint16_t *)at = (uint16_t)value; break;
@@ -285,7 +288,7 @@ void(pld_write_int)(pld_core *core, const pld_tensor *target, const int64_t *ind
 
 void(pld_write_float)(pld_core *core, const pld_tensor *target, const int64_t *indices, float value)
 {
-    void *at = element_at(core, "a write", target, indices);
+    void *at = element_at(core, target, indices, true);
     switch ((pypto_dtype)target->dtype) {
     case PYPTO_FP16: *(uint16_t *)at = pld_float_to_fp16(value); break;
     case PYPTO_BF16: *(uint16_t *)at = pld_float_to_bf16(value); break;

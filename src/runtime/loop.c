@@ -1,45 +1,135 @@
-/* The loop of a rank: takes dispatches from the queue in order, runs the wrapper and the kernels
- * that it submits, publishes completion, and obeys poison. */
-#include "runtime/args.h"
+/* The loop of a rank: takes dispatches from the queue, starts each when the ones before it are done
+ * that it depends on, publishes completion, and obeys poison.
+ *
+ * The host says in each record what it depends on (host/order.c). Dispatches of this rank are then
+ * nodes of a graph; those of other devices are looked up in their headers. A dispatch that is not
+ * ready holds up nobody else. */
 #include "runtime/rank.h"
 
 #include "base/alloc.h"
-#include "sched/describe.h"
 
 #include <fenv.h>
+#include <stddef.h>
 #include <string.h>
 
-/* ---- the end of a record ---- */
-
-static void complete(rank *r, queue_record *record)
+static uint64_t call_of(const dispatch *d)
 {
-    set_header *set = r->s.seg.set;
-    queue_pop(&r->queue, record);
-    /* seq_cst: a rank that waits for this dispatch raised dispatch_waiters before its last look. */
-    atomic_store_explicit(&r->s.header->completed, r->queue.taken, memory_order_seq_cst);
-    if (atomic_load_explicit(&set->dispatch_waiters, memory_order_seq_cst) > 0)
-        segment_ring_all(&r->s.seg);
-    if (atomic_fetch_sub_explicit(&set->outstanding, 1, memory_order_seq_cst) == 1)
-        sched_ring_host(&r->s);
+    return d->record->call;
 }
 
-/* ---- starting a dispatch ---- */
+/* ---- dispatch objects ---- */
 
-static bool ensure_windows(dispatch *d, int32_t count)
+static void free_dispatch(dispatch *d)
 {
-    if (count <= d->capacity)
+    node_free(&d->node);
+    node_free(&d->awaiting);
+    alloc_free(d->args);
+    alloc_free(d->tensors);
+    alloc_free(d->windows);
+    alloc_free(d->comms);
+    alloc_free(d->by_id);
+    alloc_free(d);
+}
+
+static dispatch *take_dispatch(rank *r)
+{
+    dispatch *d = r->pool;
+    if (d != NULL)
+        r->pool = d->next;
+    else if ((d = alloc_zeroed(1, (int64_t)sizeof *d)) == NULL)
+        return NULL;
+    d->owner = r;
+    d->deps_done = 0;
+    d->wrapper_over = false;
+    d->last_task = 0;
+    node_reset(&d->node);
+    node_reset(&d->awaiting);
+    d->previous = NULL;
+    d->next = r->dispatches;
+    if (d->next != NULL)
+        d->next->previous = d;
+    r->dispatches = d;
+    return d;
+}
+
+static bool ensure_args(dispatch *d, int32_t count)
+{
+    if (count <= d->arg_capacity)
         return true;
+    pld_arg *args = alloc_resize(d->args, count, (int64_t)sizeof *args);
+    if (args != NULL)
+        d->args = args;
+    pld_tensor *tensors = alloc_resize(d->tensors, count, (int64_t)sizeof *tensors);
+    if (tensors != NULL)
+        d->tensors = tensors;
     pld_window *windows = alloc_resize(d->windows, count, (int64_t)sizeof *windows);
     if (windows != NULL)
         d->windows = windows;
     pld_comm *comms = alloc_resize(d->comms, count, (int64_t)sizeof *comms);
     if (comms != NULL)
         d->comms = comms;
-    if (windows == NULL || comms == NULL)
+    if (args == NULL || tensors == NULL || windows == NULL || comms == NULL)
         return false;
-    d->capacity = count;
+    d->arg_capacity = count;
     return true;
 }
+
+/* ---- the end of a record ---- */
+
+/* Publishes that record `number` is done: see segment.h, Queue. */
+static void publish_done(rank *r, uint64_t number)
+{
+    rank_header *h = r->s.header;
+    uint64_t completed = atomic_load_explicit(&h->completed, memory_order_relaxed);
+    if (number != completed + 1) {
+        const uint64_t bit = number % DONE_WINDOW;
+        atomic_fetch_or_explicit(&h->done[bit / 64], (uint64_t)1 << bit % 64, memory_order_seq_cst);
+        return;
+    }
+    ++completed;
+    for (;; ++completed) {
+        const uint64_t bit = (completed + 1) % DONE_WINDOW;
+        const uint64_t mask = (uint64_t)1 << bit % 64;
+        if ((atomic_load_explicit(&h->done[bit / 64], memory_order_relaxed) & mask) == 0)
+            break;
+        atomic_fetch_and_explicit(&h->done[bit / 64], ~mask, memory_order_relaxed);
+    }
+    atomic_store_explicit(&h->completed, completed, memory_order_seq_cst);
+}
+
+static void record_done(rank *r, uint64_t number)
+{
+    set_header *set = r->s.seg.set;
+    publish_done(r, number);
+    /* A rank that waits for this dispatch raised dispatch_waiters before its last look. */
+    if (atomic_load_explicit(&set->dispatch_waiters, memory_order_seq_cst) > 0)
+        segment_ring_all(&r->s.seg);
+    if (atomic_fetch_sub_explicit(&set->outstanding, 1, memory_order_seq_cst) == 1)
+        sched_ring_host(&r->s);
+}
+
+static void dispatch_ready(void *context, node *n);
+
+static void complete(dispatch *d)
+{
+    rank *r = d->owner;
+    *(d->previous != NULL ? &d->previous->next : &r->dispatches) = d->next;
+    if (d->next != NULL)
+        d->next->previous = d->previous;
+    r->by_number[d->number % DONE_WINDOW] = NULL;
+    record_done(r, d->number);
+    node_over(&d->node, dispatch_ready, r);
+    d->next = r->pool;
+    r->pool = d;
+}
+
+void dispatch_settle(dispatch *d)
+{
+    if (d->wrapper_over && d->tasks == NULL)
+        complete(d);
+}
+
+/* ---- starting a dispatch ---- */
 
 static void fill_comm(pld_comm *comm, uint64_t devices, int32_t me)
 {
@@ -53,9 +143,11 @@ static void fill_comm(pld_comm *comm, uint64_t devices, int32_t me)
     }
 }
 
-static void fill_tensor(rank *r, pld_tensor *tensor, int32_t i, const queue_arg *from)
+static void fill_tensor(dispatch *d, int32_t i, const queue_arg *from)
 {
-    const segment *seg = &r->s.seg;
+    const sched *s = &d->owner->s;
+    const segment *seg = &s->seg;
+    pld_tensor *tensor = &d->tensors[i];
     tensor->dtype = from->dtype;
     tensor->ndim = from->ndim;
     memcpy(tensor->shape, from->shape, sizeof tensor->shape);
@@ -65,10 +157,10 @@ static void fill_tensor(rank *r, pld_tensor *tensor, int32_t i, const queue_arg 
         tensor->data = seg->base + from->data;
         return;
     }
-    fill_comm(&r->current.comms[i], from->devices, r->s.rank);
-    pld_window *window = &r->current.windows[i];
-    char *slice = segment_slice(seg, r->s.rank);
-    *window = (pld_window){.comm = &r->current.comms[i],
+    fill_comm(&d->comms[i], from->devices, s->rank);
+    pld_window *window = &d->windows[i];
+    char *slice = segment_slice(seg, s->rank);
+    *window = (pld_window){.comm = &d->comms[i],
                            .base = slice + from->window_start,
                            .device_base = segment_slice(seg, 0) + from->window_start,
                            .stride = seg->set->stride,
@@ -78,73 +170,134 @@ static void fill_tensor(rank *r, pld_tensor *tensor, int32_t i, const queue_arg 
     tensor->data = slice + from->data;
 }
 
-static void fill_args(rank *r, pld_core *task, queue_record *record)
+static void fill_args(dispatch *d)
 {
-    const queue_arg *from = record_args(record);
-    for (int32_t i = 0; i < record->item_count; ++i) {
-        pld_arg *to = &task->args[i];
+    const queue_arg *from = record_args(d->record);
+    for (int32_t i = 0; i < d->record->item_count; ++i) {
+        pld_arg *to = &d->args[i];
         *to = (pld_arg){
             .kind = (pld_arg_kind)from[i].kind, .integer = from[i].integer, .real = from[i].real};
         if (to->kind == PLD_ARG_TENSOR) {
-            fill_tensor(r, &task->tensors[i], i, &from[i]);
-            to->tensor = &task->tensors[i];
+            fill_tensor(d, i, &from[i]);
+            to->tensor = &d->tensors[i];
         }
     }
 }
 
-/* Starts the wrapper. False when memory is exhausted. */
-static bool start_wrapper(rank *r, queue_record *record)
+static void start_wrapper(dispatch *d)
 {
-    const pld_program *table =
-        atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
-    if (!ensure_windows(&r->current, record->item_count))
-        return false;
-    pld_core *task = sched_take_task(&r->s, record->item_count);
-    if (task == NULL)
-        return false;
-    task->call = record->call;
-    task->program = record->program;
-    task->function_index = record->function;
-    task->table = table;
-    task->function = table->functions[record->function];
-    task->context = &r->current;
-    fill_args(r, task, record);
-    if (!sched_start(&r->s, task)) {
-        sched_give_task(&r->s, task);
-        return false;
+    rank *r = d->owner;
+    const queue_record *record = d->record;
+    pld_core *core = ensure_args(d, record->item_count) ? sched_take_core(&r->s) : NULL;
+    if (core == NULL) {
+        sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
+                   "memory is exhausted on this rank");
+        return;
     }
-    r->current.live = 1;
-    return true;
+    fill_args(d);
+    core->call = record->call;
+    core->program = record->program;
+    core->function_index = record->function;
+    core->table = atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
+    core->function = core->table->functions[record->function];
+    core->args = d->args;
+    core->arg_count = record->item_count;
+    core->dispatch = d;
+    sched_start(&r->s, core);
 }
 
-/* Marks (or unmarks) that this rank waits for another rank's dispatch. */
-static void set_dispatch_wait(rank *r, bool waits)
+/* ---- order ---- */
+
+/* Finds the next dispatch of another device that is not done. False: there is none. */
+static bool next_dep(dispatch *d)
 {
-    if (waits == r->waits_for_dispatch)
+    const rank *r = d->owner;
+    const queue_dep *deps = record_deps(d->record);
+    for (; d->deps_done < d->record->dep_count; ++d->deps_done) {
+        const queue_dep *dep = &deps[d->deps_done];
+        if (dep->device == r->s.rank)
+            continue;
+        d->waiting.entry = (wait_entry){.kind = WAIT_DISPATCH,
+                                        .program = d->record->program,
+                                        .function = d->record->function,
+                                        .device = dep->device,
+                                        .sequence = dep->sequence};
+        if (!wait_satisfied(&r->s.seg, &d->waiting.entry))
+            return true;
+    }
+    return false;
+}
+
+/* Every dispatch of this rank that comes before `n` is done. */
+static void dispatch_ready(void *context, node *n)
+{
+    rank *r = context;
+    dispatch *d = (dispatch *)(void *)n;
+    if (call_of(d) <= atomic_load_explicit(&r->s.seg.set->poison, memory_order_relaxed))
+        return; /* obey_poison ends it */
+    if (!next_dep(d)) {
+        start_wrapper(d);
         return;
-    r->waits_for_dispatch = waits;
+    }
+    d->waiting.next = NULL;
+    *r->waiting_last = &d->waiting;
+    r->waiting_last = &d->waiting.next;
+}
+
+/* Marks (or unmarks) that this rank waits for others' dispatches. */
+static void count_waiting(rank *r)
+{
+    const bool waits = r->s.outer != NULL;
+    if (waits == r->counted_waiting)
+        return;
+    r->counted_waiting = waits;
     atomic_fetch_add_explicit(&r->s.seg.set->dispatch_waiters, waits ? 1 : -1,
                               memory_order_seq_cst);
-    if (!waits)
-        r->s.dispatch_wait.kind = WAIT_NONE;
 }
 
-static bool deps_complete(rank *r, queue_record *record)
+static dispatch *waiting_dispatch(outer_wait *waiting)
 {
-    const queue_dep *deps = record_deps(record);
-    for (int32_t i = 0; i < record->dep_count; ++i) {
-        const wait_entry wait = {.kind = WAIT_DISPATCH,
-                                 .program = record->program,
-                                 .function = record->function,
-                                 .device = deps[i].device,
-                                 .sequence = deps[i].sequence};
-        if (wait_satisfied(&r->s.seg, &wait))
+    return (dispatch *)(void *)((char *)waiting - offsetof(dispatch, waiting));
+}
+
+/* Starts waiting dispatches whose turn has come. True when one was. */
+static bool start_waiting(rank *r)
+{
+    bool any = false;
+    for (outer_wait **link = &r->s.outer; *link != NULL;) {
+        dispatch *d = waiting_dispatch(*link);
+        if (!wait_satisfied(&r->s.seg, &d->waiting.entry) || next_dep(d)) {
+            link = &(*link)->next;
             continue;
-        r->s.dispatch_wait = wait;
-        return false;
+        }
+        *link = d->waiting.next;
+        start_wrapper(d);
+        any = true;
+    }
+    r->waiting_last = &r->s.outer;
+    while (*r->waiting_last != NULL)
+        r->waiting_last = &(*r->waiting_last)->next;
+    count_waiting(r);
+    return any;
+}
+
+/* The edges that the record names. */
+static bool depend(dispatch *d)
+{
+    rank *r = d->owner;
+    const queue_dep *deps = record_deps(d->record);
+    for (int32_t i = 0; i < d->record->dep_count; ++i) {
+        if (deps[i].device != r->s.rank)
+            continue;
+        dispatch *earlier = r->by_number[deps[i].sequence % DONE_WINDOW];
+        if (earlier != NULL && earlier->number == deps[i].sequence &&
+            !node_after(&d->node, &earlier->node))
+            return false;
     }
     return true;
 }
+
+/* ---- taking records ---- */
 
 static void clear_ranges(rank *r, queue_record *record)
 {
@@ -154,86 +307,74 @@ static void clear_ranges(rank *r, queue_record *record)
         memset(slice + ranges[i].offset, 0, (size_t)ranges[i].bytes);
 }
 
-/* Takes the next record if it can run. True when something was done. */
+static bool can_take(rank *r)
+{
+    return r->queue.taken - atomic_load_explicit(&r->s.header->completed, memory_order_relaxed) <
+               DONE_WINDOW &&
+           queue_peek(&r->queue) != NULL;
+}
+
+/* Takes the next record if there is one. True when something was done. */
 static bool take_record(rank *r)
 {
-    queue_record *record = queue_peek(&r->queue);
-    if (record == NULL)
+    if (!can_take(r))
         return false;
+    queue_record *record = queue_peek(&r->queue);
+    const uint64_t number = r->queue.taken + 1;
+    queue_pop(&r->queue, record);
     if (record->kind == RECORD_CLEAR) {
         clear_ranges(r, record);
-        complete(r, record);
+        record_done(r, number);
         return true;
     }
     if (record->call <= r->s.poison_seen) {
-        set_dispatch_wait(r, false);
-        complete(r, record);
+        record_done(r, number);
         return true;
     }
-    if (!deps_complete(r, record)) {
-        set_dispatch_wait(r, true);
-        return false;
-    }
-    set_dispatch_wait(r, false);
-    r->current.active = true;
-    r->current.record = record;
-    if (!start_wrapper(r, record))
+    dispatch *d = take_dispatch(r);
+    if (d == NULL) {
         sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
                    "memory is exhausted on this rank");
+        record_done(r, number);
+        return true;
+    }
+    d->record = record;
+    d->number = number;
+    r->by_number[number % DONE_WINDOW] = d;
+    if (!depend(d))
+        sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
+                   "memory is exhausted on this rank");
+    else if (d->node.waits == 0)
+        dispatch_ready(r, &d->node);
+    count_waiting(r);
     return true;
 }
 
-/* ---- the running dispatch ---- */
+/* ---- what the scheduler tells and asks ---- */
 
-static void task_over(void *context, pld_core *task, bool ended)
+static void core_over(void *context, pld_core *core, bool ended)
+{
+    (void)context;
+    if (!ended)
+        return; /* its call is poisoned: obey_poison cleans up */
+    dispatch *d = core->dispatch;
+    if (core->task != NULL)
+        task_block_over(core->task);
+    else
+        d->wrapper_over = true;
+    dispatch_settle(d);
+}
+
+static bool has_work(void *context)
 {
     rank *r = context;
-    (void)task;
-    (void)ended; /* a dropped task's call is poisoned: obey_poison cleans up */
-    --r->current.live;
-}
-
-/* Starts the next submitted kernel, or completes the dispatch. True when something was done. */
-static bool advance(rank *r)
-{
-    dispatch *d = &r->current;
-    if (d->live > 0)
-        return false;
-    pld_core *next = d->pending_first;
-    if (next != NULL) {
-        d->pending_first = next->next;
-        if (d->pending_first == NULL)
-            d->pending_last = NULL;
-        d->live = 1;
-        if (!sched_start(&r->s, next)) {
-            d->live = 0;
-            sched_fail(&r->s, next->call, next->program, next->function_index, next->function->line,
-                       DIAG_OUT_OF_MEMORY, "no memory for the kernel's scratch or stack");
-            sched_give_task(&r->s, next);
-        }
+    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) ||
+        atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst) > r->s.poison_seen)
         return true;
-    }
-    if (d->record->call <= atomic_load_explicit(&r->s.seg.set->poison, memory_order_relaxed))
-        return false; /* obey_poison ends it */
-    if (d->joining != NULL) {
-        d->live = 1;
-        sched_resume(&r->s, d->joining);
-        d->joining = NULL;
-        return true;
-    }
-    d->active = false;
-    complete(r, d->record);
-    return true;
-}
-
-static void discard_joining(rank *r)
-{
-    pld_core *task = r->current.joining;
-    if (task == NULL)
-        return;
-    r->current.joining = NULL;
-    ++r->current.live; /* task_over() takes it back */
-    sched_discard(&r->s, task);
+    for (const outer_wait *waiting = r->s.outer; waiting != NULL; waiting = waiting->next)
+        if (wait_satisfied(&r->s.seg, &waiting->entry))
+            return true;
+    return can_take(r);
 }
 
 /* Drops what belongs to poisoned calls. True when there was something to obey. */
@@ -243,17 +384,19 @@ static bool obey_poison(rank *r)
     if (poison <= r->s.poison_seen)
         return false;
     sched_drop(&r->s, poison);
-    dispatch *d = &r->current;
-    if (d->active && d->record->call <= poison) {
-        discard_joining(r);
-        while (d->pending_first != NULL) {
-            pld_core *task = d->pending_first;
-            d->pending_first = task->next;
-            sched_give_task(&r->s, task);
-        }
-        d->pending_last = NULL;
-        d->active = false;
-        complete(r, d->record);
+    for (outer_wait **link = &r->s.outer; *link != NULL;) {
+        if (call_of(waiting_dispatch(*link)) <= poison)
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+    (void)start_waiting(r); /* mends the end of the list */
+    for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
+        next = d->next;
+        if (call_of(d) > poison)
+            continue;
+        tasks_drop(d);
+        complete(d);
     }
     r->s.poison_seen = poison;
     atomic_store_explicit(&r->s.header->acknowledged, poison, memory_order_seq_cst);
@@ -261,36 +404,35 @@ static bool obey_poison(rank *r)
     return true;
 }
 
-static bool has_work(void *context)
-{
-    rank *r = context;
-    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) ||
-        atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst) > r->s.poison_seen)
-        return true;
-    if (r->current.active)
-        return r->current.live == 0;
-    if (r->waits_for_dispatch)
-        return wait_satisfied(&r->s.seg, &r->s.dispatch_wait);
-    return queue_peek(&r->queue) != NULL;
-}
+/* ---- a rank's life ---- */
 
 pypto_status rank_init(rank *r, segment seg, int32_t number, int host_event)
 {
+    r->by_number = alloc_zeroed(DONE_WINDOW, (int64_t)sizeof(dispatch *));
+    if (r->by_number == NULL)
+        return diag_no_memory();
     pypto_status status = sched_init(&r->s, seg, number, host_event);
-    if (!status_ok(status))
+    if (!status_ok(status)) {
+        alloc_free(r->by_number);
         return status;
+    }
     r->s.has_work = has_work;
-    r->s.task_over = task_over;
+    r->s.core_over = core_over;
     r->s.context = r;
     r->s.poison_seen = atomic_load_explicit(&seg.set->poison, memory_order_relaxed);
+    r->waiting_last = &r->s.outer;
     queue_reader_init(&r->queue, &r->s.seg, r->s.header);
     return STATUS_OK;
 }
 
 void rank_destroy(rank *r)
 {
-    alloc_free(r->current.windows);
-    alloc_free(r->current.comms);
+    for (dispatch *d = r->pool, *next; d != NULL; d = next) {
+        next = d->next;
+        free_dispatch(d);
+    }
+    tasks_free_pool(r);
+    alloc_free(r->by_number);
     sched_destroy(&r->s);
 }
 
@@ -302,79 +444,29 @@ void rank_loop(rank *r)
     atomic_store_explicit(&r->s.header->state, RANK_RUNNING, memory_order_relaxed);
     atomic_fetch_add_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     while (!atomic_load_explicit(&r->ending, memory_order_acquire)) {
-        if (obey_poison(r))
+        if (obey_poison(r) || (r->s.outer != NULL && start_waiting(r)))
             continue;
-        if (r->current.active ? advance(r) : take_record(r))
+        /* What is ready comes before what is new, so that a long queue does not become a heap of
+         * started dispatches. */
+        if (r->s.ready_first == NULL && take_record(r))
             continue;
         sched_turn(&r->s);
     }
     atomic_fetch_sub_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     /* Whatever was running is dropped: the set is being closed. */
     sched_drop(&r->s, UINT64_MAX);
-    discard_joining(r);
-    for (pld_core *task = r->current.pending_first; task != NULL;) {
-        pld_core *next = task->next;
-        sched_give_task(&r->s, task);
-        task = next;
+    r->s.outer = NULL;
+    for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
+        next = d->next;
+        tasks_drop(d);
+        d->next = r->pool;
+        r->pool = d;
     }
+    r->dispatches = NULL;
 }
 
 void rank_end(rank *r)
 {
     atomic_store_explicit(&r->ending, true, memory_order_seq_cst);
     rank_ring(&r->s.seg, r->s.header);
-}
-
-/* ---- kernels of a wrapper ---- */
-
-void task_join(pld_core *core)
-{
-    dispatch *d = core->context;
-    if (d->pending_first == NULL)
-        return; /* they run one after the other, and none runs beside the wrapper */
-    d->joining = core;
-    --d->live;
-    task_suspend(core);
-}
-
-static int32_t function_index(const pld_program *table, const pld_function *function)
-{
-    for (int32_t i = 0; i < table->nfunctions; ++i)
-        if (table->functions[i] == function)
-            return i;
-    return -1;
-}
-
-void(pld_submit)(pld_core *core, const pld_function *kernel, const pld_arg *args, int32_t count)
-{
-    task_check(core);
-    char why[NAME_TEXT];
-    const int32_t index = function_index(core->table, kernel);
-    if (index < 0 || kernel->plane != PLD_PLANE_CORE)
-        task_fail(core, DIAG_KERNEL_FAILED, "'%s' is not an in-core function of this program",
-                  kernel->name);
-    if (!args_fit(kernel, args, count, why, sizeof why))
-        task_fail(core, DIAG_KERNEL_FAILED, "%s", why);
-    pld_core *task = sched_take_task(core->owner, count);
-    if (task == NULL)
-        task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another task");
-    task->call = core->call;
-    task->program = core->program;
-    task->function_index = index;
-    task->table = core->table;
-    task->function = kernel;
-    task->context = core->context;
-    for (int32_t i = 0; i < count; ++i) {
-        task->args[i] = args[i];
-        if (args[i].kind == PLD_ARG_TENSOR) {
-            task->tensors[i] = *args[i].tensor;
-            task->args[i].tensor = &task->tensors[i];
-        }
-    }
-    dispatch *d = core->context;
-    if (d->pending_last != NULL)
-        d->pending_last->next = task;
-    else
-        d->pending_first = task;
-    d->pending_last = task;
 }

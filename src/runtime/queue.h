@@ -3,9 +3,9 @@
  * One producer (the host, under the worker set's lock) and one consumer (the rank). The producer
  * writes a record, then raises rank_header.posted (seq_cst: it also orders the look at the sleeper
  * count, segment.h Bell); the consumer reads `posted` (acquire) before the record. Blocks are
- * chained by a link record, so posting never waits for execution. A block is free again when the
- * consumer has completed a record of the next one: before that it may still have to follow the
- * link.
+ * chained by a link record, so posting never waits for execution. A record stays where it is until it
+ * is complete, and a block is free again when `completed` has reached the next one: before that the
+ * consumer may still have to follow the link.
  *
  * Record n of a rank (counting from 1) is its dispatch number n, by which others depend on it. */
 #ifndef RUNTIME_QUEUE_H
@@ -22,7 +22,7 @@ typedef enum record_kind {
     RECORD_CLEAR     /* zero `ranges` of the own slice: windows of a finished call */
 } record_kind;
 
-/* The dispatch numbered `sequence` of `device` must be complete first. */
+/* The dispatch numbered `sequence` of `device`, which may be this one, must be complete first. */
 typedef struct queue_dep {
     int32_t device;
     int32_t reserved;
@@ -123,7 +123,7 @@ typedef struct queue_reader {
     rank_header *header;
     int64_t block; /* segment offset */
     int64_t position;
-    uint64_t taken; /* records consumed */
+    uint64_t taken; /* records popped */
 } queue_reader;
 
 void queue_reader_init(queue_reader *r, const segment *seg, rank_header *header);

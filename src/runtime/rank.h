@@ -1,34 +1,79 @@
-/* One rank at work: its scheduler, its queue, the programs it knows and the dispatch it is running.
- * The same whether the rank is a process or a thread. */
+/* One rank at work: its scheduler, its queue, the programs it knows, and the dispatches that it has
+ * taken and not completed. The same whether the rank is a process or a thread.
+ *
+ *   loop.c   records: taking them, the order among dispatches, completion, poison
+ *   task.c   what a running wrapper submits: tasks, the order among them, blocks
+ *
+ * Everything here belongs to the rank's thread, but for `ending` and `programs`. */
 #ifndef RUNTIME_RANK_H
 #define RUNTIME_RANK_H
 
+#include "runtime/graph.h"
 #include "runtime/protocol.h"
 #include "runtime/queue.h"
 #include "sched/sched.h"
 
-/* The dispatch being run. Its arguments live here; tasks copy tensors but point into `windows`. */
-typedef struct dispatch {
-    bool active;
-    queue_record *record;
+typedef struct rank rank;
+typedef struct dispatch dispatch;
+
+/* A kernel that a wrapper submitted, from then until all its blocks are over. */
+typedef struct task {
+    node node; /* first: found from it */
+    dispatch *of;
+    struct task *previous; /* in of->tasks */
+    struct task *next;     /* there, or in the rank's pool */
+    pld_task id;
+    const pld_function *function; /* NULL: a join */
+    int32_t function_index;
+    bool manual;
+    uint64_t independent_args;
+    int64_t blocks;
+    int64_t blocks_left;
+    pld_arg *args; /* own copies; `tensor` points into `tensors` */
+    pld_tensor *tensors;
+    int32_t arg_count;
+    int32_t arg_capacity;
+} task;
+
+/* A record that has been taken from the queue, from then until it is complete. */
+struct dispatch {
+    node node; /* first: found from it. Order among the dispatches of this rank */
+    rank *owner;
+    dispatch *previous;   /* in rank.dispatches */
+    dispatch *next;       /* there, or in the rank's pool */
+    queue_record *record; /* stays in the queue's memory until `completed` passes it */
+    uint64_t number;
+    /* Not started while a dispatch of another device is not done: in rank.waiting. */
+    outer_wait waiting;
+    int32_t deps_done;
+    /* The wrapper's arguments; tasks copy tensors but point into `windows`. */
+    pld_arg *args;
+    pld_tensor *tensors;
     pld_window *windows; /* one per argument, used where the argument is a window */
     pld_comm *comms;
-    int32_t capacity;
-    int64_t live;            /* tasks started, and neither over nor joining */
-    pld_core *joining;       /* the wrapper, while it waits for the kernels that it submitted */
-    pld_core *pending_first; /* kernels submitted, in order */
-    pld_core *pending_last;
-} dispatch;
+    int32_t arg_capacity;
+    bool wrapper_over;
+    task *tasks; /* that are not over, the latest first */
+    int64_t task_count;
+    pld_task last_task;
+    task **by_id; /* [id - 1]; NULL: over */
+    int64_t by_id_capacity;
+    node awaiting; /* the wrapper, in pld_await */
+};
 
-typedef struct rank {
+struct rank {
     sched s;
     queue_reader queue;
-    dispatch current;
-    bool waits_for_dispatch; /* counted in set_header.dispatch_waiters */
+    dispatch *dispatches; /* the latest first */
+    dispatch **by_number; /* [number % DONE_WINDOW], of those not complete */
+    dispatch *pool;
+    task *task_pool;
+    outer_wait **waiting_last; /* end of s.outer, the list of waiting dispatches */
+    bool counted_waiting;      /* in set_header.dispatch_waiters */
     _Atomic bool ending;
     /* Filled by the control thread (release), read by the rank's thread (acquire). */
     _Atomic(const pld_program *) programs[RANK_PROGRAMS];
-} rank;
+};
 
 PYPTO_NODISCARD pypto_status rank_init(rank *r, segment seg, int32_t number, int host_event);
 void rank_destroy(rank *r);
@@ -36,10 +81,17 @@ void rank_destroy(rank *r);
 /* Serves dispatches until `ending`. */
 void rank_loop(rank *r);
 
-/* From a wrapper: returns when all kernels that it has submitted are complete. */
-void task_join(pld_core *core);
-
-/* From another thread: makes rank_loop return after the task that runs. */
+/* From another thread: makes rank_loop return after the core that runs. */
 void rank_end(rank *r);
+
+/* ---- between loop.c and task.c ---- */
+
+/* loop.c: completes the dispatch if nothing of it is left. */
+void dispatch_settle(dispatch *d);
+/* task.c: a block of the task is over. */
+void task_block_over(task *t);
+/* task.c: forgets all tasks of a dispatch; none of its cores exists any more. */
+void tasks_drop(dispatch *d);
+void tasks_free_pool(rank *r);
 
 #endif

@@ -58,6 +58,7 @@ struct fiber {
 #endif
 #ifdef FIBER_TSAN
     void *tsan;
+    uint32_t runs;
 #endif
 };
 
@@ -258,6 +259,14 @@ void fiber_reset(fiber *f, fiber_entry entry, void *argument)
     /* Whatever frames the dropped run left behind poisoned must not be seen by the next. */
     __asan_unpoison_memory_region(f->stack_bottom, f->stack_size);
     f->fake_stack = NULL;
+#endif
+#ifdef FIBER_TSAN
+    /* The frames of runs that left without returning add up until TSan has no room for more; making
+     * its fiber anew each time would take longer than most runs. */
+    if (++f->runs % 4096 == 0) {
+        __tsan_destroy_fiber(f->tsan);
+        f->tsan = __tsan_create_fiber(0);
+    }
 #endif
 #ifdef PYPTO_FIBER_UCONTEXT
     getcontext(&f->context);

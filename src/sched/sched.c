@@ -1,4 +1,4 @@
-/* Tasks, turns, waiting and parking of one rank: see sched.h for the idea, segment.h for the
+/* Cores, turns, waiting and parking of one rank: see sched.h for the idea, segment.h for the
  * protocol of bell and park. */
 #include "sched/sched.h"
 
@@ -46,13 +46,12 @@ pypto_status sched_init(sched *s, segment seg, int32_t rank, int host_event)
 
 void sched_destroy(sched *s)
 {
-    for (pld_core *task = s->pool; task != NULL;) {
-        pld_core *next = task->next;
-        free(task->scratch);
-        alloc_free(task->args);
-        alloc_free(task->tensors);
-        alloc_free(task);
-        task = next;
+    for (pld_core *core = s->pool; core != NULL;) {
+        pld_core *next = core->next;
+        free(core->scratch);
+        alloc_free(core->deferred);
+        alloc_free(core);
+        core = next;
     }
     for (int32_t i = 0; i < s->fiber_count; ++i)
         fiber_destroy(s->fibers[i]);
@@ -61,39 +60,27 @@ void sched_destroy(sched *s)
     s->main = NULL;
 }
 
-/* ---- task objects ---- */
+/* ---- core objects ---- */
 
-pld_core *sched_take_task(sched *s, int32_t arg_count)
+pld_core *sched_take_core(sched *s)
 {
-    pld_core *task = s->pool;
-    if (task != NULL)
-        s->pool = task->next;
-    else if ((task = alloc_zeroed(1, (int64_t)sizeof *task)) == NULL)
+    pld_core *core = s->pool;
+    if (core != NULL)
+        s->pool = core->next;
+    else if ((core = alloc_zeroed(1, (int64_t)sizeof *core)) == NULL)
         return NULL;
-    if (arg_count > task->arg_capacity) {
-        pld_arg *args = alloc_resize(task->args, arg_count, (int64_t)sizeof *args);
-        if (args != NULL)
-            task->args = args;
-        pld_tensor *tensors = alloc_resize(task->tensors, arg_count, (int64_t)sizeof *tensors);
-        if (tensors != NULL)
-            task->tensors = tensors;
-        if (args == NULL || tensors == NULL) {
-            sched_give_task(s, task);
-            return NULL;
-        }
-        task->arg_capacity = arg_count;
-    }
-    task->owner = s;
-    task->next = NULL;
-    task->fiber = NULL;
-    task->arg_count = arg_count;
-    return task;
+    core->owner = s;
+    core->next = NULL;
+    core->task = NULL;
+    core->block_index = 0;
+    core->block_count = 1;
+    return core;
 }
 
-void sched_give_task(sched *s, pld_core *task)
+static void give_core(sched *s, pld_core *core)
 {
-    task->next = s->pool;
-    s->pool = task;
+    core->next = s->pool;
+    s->pool = core;
 }
 
 static fiber *take_fiber(sched *s)
@@ -116,22 +103,28 @@ static void give_fiber(sched *s, fiber *f)
     s->fibers[s->fiber_count++] = f;
 }
 
-/* Scratch of at least `bytes`; contents undefined. */
-static bool ensure_scratch(pld_core *task, int64_t bytes)
+static void drop_scratch(pld_core *core)
 {
-    if (bytes <= task->scratch_bytes)
+    free(core->scratch);
+    core->scratch = NULL;
+    core->scratch_bytes = 0;
+}
+
+/* Scratch of at least `bytes`; contents undefined. */
+static bool ensure_scratch(pld_core *core, int64_t bytes)
+{
+    if (bytes <= core->scratch_bytes)
         return true;
-    free(task->scratch);
-    task->scratch_bytes = 0;
+    drop_scratch(core);
     bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    task->scratch = aligned_alloc(CACHE_LINE, (size_t)bytes);
-    if (task->scratch == NULL)
+    core->scratch = aligned_alloc(CACHE_LINE, (size_t)bytes);
+    if (core->scratch == NULL)
         return false;
-    task->scratch_bytes = bytes;
+    core->scratch_bytes = bytes;
     return true;
 }
 
-/* ---- leaving a task ---- */
+/* ---- a core's life ---- */
 
 static void leave(pld_core *core, bool ended) PYPTO_NORETURN;
 static void leave(pld_core *core, bool ended)
@@ -148,67 +141,102 @@ void task_leave(pld_core *core)
     leave(core, false);
 }
 
-static void task_main(void *argument)
+static void core_main(void *argument)
 {
     pld_core *core = argument;
     core->function->run(core, core->args);
     leave(core, true);
 }
 
-static void push_ready(sched *s, pld_core *task)
+static void push_ready(sched *s, pld_core *core)
 {
-    task->next = NULL;
+    core->next = NULL;
     if (s->ready_last != NULL)
-        s->ready_last->next = task;
+        s->ready_last->next = core;
     else
-        s->ready_first = task;
-    s->ready_last = task;
+        s->ready_first = core;
+    s->ready_last = core;
 }
 
-bool sched_start(sched *s, pld_core *task)
+void sched_start(sched *s, pld_core *core)
 {
-    if (!ensure_scratch(task, task->function->scratch_bytes))
+    core->fiber = NULL;
+    core->line = core->function->line;
+    core->breadcrumb = (uint64_t)(core->function_index + 1) << 32;
+    core->wait.kind = WAIT_NONE;
+    core->deferred_count = core->deferred_done = 0;
+    push_ready(s, core);
+}
+
+/* What a core needs for its first instruction. Given only now, because many may be ready at once. */
+static bool prepare(sched *s, pld_core *core)
+{
+    if (!ensure_scratch(core, core->function->scratch_bytes) ||
+        (core->fiber = take_fiber(s)) == NULL)
         return false;
-    task->fiber = take_fiber(s);
-    if (task->fiber == NULL)
-        return false;
-    fiber_reset(task->fiber, task_main, task);
-    task->line = task->function->line;
-    task->breadcrumb = (uint64_t)(task->function_index + 1) << 32;
-    task->wait.kind = WAIT_NONE;
-    push_ready(s, task);
+    fiber_reset(core->fiber, core_main, core);
     return true;
 }
 
-/* A task is over: its fiber and object are free again after the owner has been told. */
-static void finish(sched *s, pld_core *task, bool ended)
+static void finish(sched *s, pld_core *core, bool ended)
 {
-    give_fiber(s, task->fiber);
-    task->fiber = NULL;
+    if (core->fiber != NULL)
+        give_fiber(s, core->fiber);
+    core->fiber = NULL;
     if (!ended) {
-        atomic_store_explicit(&s->header->dropped, task->breadcrumb | (uint32_t)task->line,
+        atomic_store_explicit(&s->header->dropped, core->breadcrumb | (uint32_t)core->line,
                               memory_order_relaxed);
-        atomic_store_explicit(&s->header->dropped_call, task->call, memory_order_relaxed);
+        atomic_store_explicit(&s->header->dropped_call, core->call, memory_order_relaxed);
     }
-    s->task_over(s->context, task, ended);
-    sched_give_task(s, task);
+    s->core_over(s->context, core, ended);
+    give_core(s, core);
+}
+
+/* A core without fiber waits for what it deferred, or is over. */
+static void hold_or_finish(sched *s, pld_core *core)
+{
+    if (core->deferred_done == core->deferred_count) {
+        finish(s, core, true);
+        return;
+    }
+    core->wait = core->deferred[core->deferred_done++];
+    core->line = core->wait.line;
+    core->next = s->blocked;
+    s->blocked = core;
+}
+
+static void core_left(sched *s, pld_core *core)
+{
+    atomic_store_explicit(&s->header->breadcrumb, 0, memory_order_relaxed);
+    if (!s->over_ended || core->deferred_count == 0) {
+        finish(s, core, s->over_ended);
+        return;
+    }
+    give_fiber(s, core->fiber);
+    core->fiber = NULL;
+    drop_scratch(core);
+    hold_or_finish(s, core);
 }
 
 static void run_ready(sched *s)
 {
-    pld_core *task = s->ready_first;
-    s->ready_first = task->next;
+    pld_core *core = s->ready_first;
+    s->ready_first = core->next;
     if (s->ready_first == NULL)
         s->ready_last = NULL;
-    s->running = task;
-    atomic_store_explicit(&s->header->breadcrumb_program, task->program, memory_order_relaxed);
-    atomic_store_explicit(&s->header->breadcrumb, task->breadcrumb | (uint32_t)task->line,
-                          memory_order_relaxed);
-    fiber_switch(s->main, task->fiber, false);
-    if (s->running == NULL) {
-        atomic_store_explicit(&s->header->breadcrumb, 0, memory_order_relaxed);
-        finish(s, task, s->over_ended);
+    if (core->fiber == NULL && !prepare(s, core)) {
+        sched_fail(s, core->call, core->program, core->function_index, core->function->line,
+                   DIAG_OUT_OF_MEMORY, "no memory for the kernel's scratch or stack");
+        finish(s, core, false);
+        return;
     }
+    s->running = core;
+    atomic_store_explicit(&s->header->breadcrumb_program, core->program, memory_order_relaxed);
+    atomic_store_explicit(&s->header->breadcrumb, core->breadcrumb | (uint32_t)core->line,
+                          memory_order_relaxed);
+    fiber_switch(s->main, core->fiber, false);
+    if (s->running == NULL)
+        core_left(s, core);
     s->running = NULL;
 }
 
@@ -217,15 +245,15 @@ void sched_drop(sched *s, uint64_t call)
     pld_core *lists[2] = {s->ready_first, s->blocked};
     s->ready_first = s->ready_last = s->blocked = NULL;
     for (int i = 0; i < 2; ++i) {
-        for (pld_core *task = lists[i], *next; task != NULL; task = next) {
-            next = task->next;
-            if (task->call <= call) {
-                finish(s, task, false);
+        for (pld_core *core = lists[i], *next; core != NULL; core = next) {
+            next = core->next;
+            if (core->call <= call) {
+                finish(s, core, false);
             } else if (i == 0) {
-                push_ready(s, task);
+                push_ready(s, core);
             } else {
-                task->next = s->blocked;
-                s->blocked = task;
+                core->next = s->blocked;
+                s->blocked = core;
             }
         }
     }
@@ -235,20 +263,24 @@ void sched_drop(sched *s, uint64_t call)
 
 bool wait_satisfied(const segment *seg, const wait_entry *wait)
 {
-    if (wait->kind == WAIT_DISPATCH) {
-        const rank_header *other = segment_rank(seg, wait->device);
-        return atomic_load_explicit(&other->completed, memory_order_seq_cst) >= wait->sequence;
-    }
+    if (wait->kind == WAIT_DISPATCH)
+        return segment_dispatch_done(segment_rank(seg, wait->device), wait->sequence);
     const _Atomic int32_t *cell = (const _Atomic int32_t *)(seg->base + wait->cell_offset);
     const int32_t value = atomic_load_explicit(cell, memory_order_seq_cst);
     return wait->cmp == PLD_EQ ? value == wait->expected : value >= wait->expected;
+}
+
+static bool core_satisfied(const pld_core *core)
+{
+    return core->wait.kind == WAIT_TASKS ? *core->awaited == 0
+                                         : wait_satisfied(&core->owner->seg, &core->wait);
 }
 
 void task_wait(pld_core *core)
 {
     sched *s = core->owner;
     for (int64_t i = 0; i < s->spin && s->ready_first == NULL; ++i) {
-        if (wait_satisfied(&s->seg, &core->wait))
+        if (core_satisfied(core))
             return;
         cpu_pause();
         task_check(core);
@@ -259,43 +291,45 @@ void task_wait(pld_core *core)
     task_check(core);
 }
 
-void task_suspend(pld_core *core)
+void task_yield(pld_core *core)
 {
-    fiber_switch(core->fiber, core->owner->main, false);
+    sched *s = core->owner;
+    push_ready(s, core);
+    fiber_switch(core->fiber, s->main, false);
     task_check(core);
 }
 
-void sched_resume(sched *s, pld_core *task)
-{
-    push_ready(s, task);
-}
-
-void sched_discard(sched *s, pld_core *task)
-{
-    finish(s, task, false);
-}
-
-/* Moves satisfied tasks to the ready list. */
+/* Moves satisfied cores to the ready list; those that only had deferred waits are over. */
 static bool wake_satisfied(sched *s)
 {
+    pld_core *held = NULL;
     bool any = false;
     for (pld_core **link = &s->blocked; *link != NULL;) {
-        pld_core *task = *link;
-        if (wait_satisfied(&s->seg, &task->wait)) {
-            *link = task->next;
-            push_ready(s, task);
-            any = true;
-        } else {
-            link = &task->next;
+        pld_core *core = *link;
+        if (!core_satisfied(core)) {
+            link = &core->next;
+            continue;
         }
+        *link = core->next;
+        any = true;
+        if (core->fiber != NULL) {
+            push_ready(s, core);
+        } else {
+            core->next = held;
+            held = core;
+        }
+    }
+    for (pld_core *core = held, *next; core != NULL; core = next) {
+        next = core->next;
+        hold_or_finish(s, core); /* may start others, and so not while the list is walked */
     }
     return any;
 }
 
 static bool any_satisfied(const sched *s)
 {
-    for (const pld_core *task = s->blocked; task != NULL; task = task->next)
-        if (wait_satisfied(&s->seg, &task->wait))
+    for (const pld_core *core = s->blocked; core != NULL; core = core->next)
+        if (core_satisfied(core))
             return true;
     return false;
 }
@@ -311,16 +345,22 @@ void sched_ring_host(const sched *s)
     (void)written; /* a full counter is a ring that has not been heard yet */
 }
 
+static void publish_wait(sched *s, uint32_t *count, const wait_entry *wait)
+{
+    if (*count < WAIT_SLOTS)
+        wait_copy(&s->header->waits[*count], wait);
+    ++*count;
+}
+
 static void publish_waits(sched *s)
 {
     uint32_t count = 0;
-    if (s->dispatch_wait.kind != WAIT_NONE)
-        wait_copy(&s->header->waits[count++], &s->dispatch_wait);
-    for (const pld_core *task = s->blocked; task != NULL; task = task->next) {
-        if (count < WAIT_SLOTS)
-            wait_copy(&s->header->waits[count], &task->wait);
-        ++count;
-    }
+    for (const outer_wait *outer = s->outer; outer != NULL; outer = outer->next)
+        publish_wait(s, &count, &outer->entry);
+    /* A wrapper that waits for its own tasks is no news: theirs are. */
+    for (const pld_core *core = s->blocked; core != NULL; core = core->next)
+        if (core->wait.kind != WAIT_TASKS)
+            publish_wait(s, &count, &core->wait);
     if (count > WAIT_SLOTS)
         count = WAIT_SLOTS + 1;
     atomic_store_explicit(&s->header->wait_count, count, memory_order_relaxed);
@@ -348,8 +388,8 @@ static void park(sched *s)
 static void idle(sched *s)
 {
     ++s->idle_turns;
-    /* Only a blocked task pauses in place: its peers have CPUs of their own. A rank without any
-     * task waits for the host, which may need this very CPU to post. */
+    /* Only a blocked core pauses in place: its peers have CPUs of their own. A rank without any
+     * core waits for the host, which may need this very CPU to post. */
     if (s->blocked != NULL && s->idle_turns <= s->spin) {
         cpu_pause();
         return;
@@ -368,11 +408,12 @@ static void idle(sched *s)
 
 void sched_turn(sched *s)
 {
-    if (s->ready_first != NULL || wake_satisfied(s)) {
-        s->idle_turns = 0;
-        s->idle_since_ns = 0;
-        run_ready(s);
-    } else {
+    if (s->ready_first == NULL && !wake_satisfied(s)) {
         idle(s);
+        return;
     }
+    s->idle_turns = 0;
+    s->idle_since_ns = 0;
+    if (s->ready_first != NULL)
+        run_ready(s);
 }

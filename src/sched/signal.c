@@ -1,9 +1,11 @@
-/* Signals: pld_notify and pld_wait, and the failures of a task. The memory model of pld.h is made
+/* Signals: pld_notify, pld_wait and pld_defer_wait, and the failures of a task. The memory model of pld.h is made
  * here by three orders: the notify's read-modify-write is seq_cst (a release of all that the task
  * did), the wait's load is seq_cst (an acquire), and the sleeper count is read after the one and
  * raised before the other (segment.h, Bell). */
 #include "sched/describe.h"
 #include "sched/sched.h"
+
+#include "base/alloc.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,28 +151,59 @@ void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const i
     rank_ring(&core->owner->seg, segment_rank(&core->owner->seg, device));
 }
 
+/* What a wait for a cell is, in words for reports and as a condition. */
+static wait_entry describe_wait(const pld_core *core, wait_kind kind, const pld_tensor *signal,
+                                int64_t index, const int64_t *cell, int64_t expected,
+                                pld_wait_cmp cmp)
+{
+    wait_entry wait = {.kind = kind,
+                       .program = core->program,
+                       .function = core->function_index,
+                       .line = core->line,
+                       .cell_offset = signal->data + index * 4 - core->owner->seg.base,
+                       .expected = (int32_t)expected,
+                       .cmp = (int32_t)cmp,
+                       .buffer = signal->window->buffer,
+                       .param = task_param_of(core, signal),
+                       .ndim = signal->ndim};
+    for (int32_t r = 0; r < signal->window->comm->nranks; ++r)
+        wait.devices |= (uint64_t)1 << signal->window->comm->devices[r];
+    for (int32_t d = 0; d < signal->ndim; ++d)
+        wait.cell[d] = cell[d];
+    return wait;
+}
+
 void(pld_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell, int64_t expected,
                pld_wait_cmp cmp)
 {
     task_check(core);
     const int64_t index = cell_index(core, signal, cell);
-    wait_entry *wait = &core->wait;
-    wait->kind = WAIT_SIGNAL;
-    wait->cell_offset = signal->data + index * 4 - core->owner->seg.base;
-    wait->expected = (int32_t)expected;
-    wait->cmp = (int32_t)cmp;
-    if (wait_satisfied(&core->owner->seg, wait))
+    const wait_entry quick = {.kind = WAIT_SIGNAL,
+                              .cell_offset = signal->data + index * 4 - core->owner->seg.base,
+                              .expected = (int32_t)expected,
+                              .cmp = (int32_t)cmp};
+    if (wait_satisfied(&core->owner->seg, &quick))
         return;
-    wait->program = core->program;
-    wait->function = core->function_index;
-    wait->line = core->line;
-    wait->buffer = signal->window->buffer;
-    wait->param = task_param_of(core, signal);
-    wait->ndim = signal->ndim;
-    wait->devices = 0;
-    for (int32_t r = 0; r < signal->window->comm->nranks; ++r)
-        wait->devices |= (uint64_t)1 << signal->window->comm->devices[r];
-    for (int32_t d = 0; d < signal->ndim; ++d)
-        wait->cell[d] = cell[d];
+    core->wait = describe_wait(core, WAIT_SIGNAL, signal, index, cell, expected, cmp);
     task_wait(core);
+}
+
+void(pld_defer_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell,
+                     int64_t expected, pld_wait_cmp cmp)
+{
+    task_check(core);
+    if (core->task == NULL)
+        task_fail(core, DIAG_KERNEL_FAILED,
+                  "a per-device wrapper cannot defer: its tasks can, each for itself");
+    const int64_t index = cell_index(core, signal, cell);
+    if (core->deferred_count == core->deferred_capacity) {
+        const int32_t capacity = core->deferred_capacity * 2 + 4;
+        wait_entry *grown = alloc_resize(core->deferred, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another deferred wait");
+        core->deferred = grown;
+        core->deferred_capacity = capacity;
+    }
+    core->deferred[core->deferred_count++] =
+        describe_wait(core, WAIT_DEFERRED, signal, index, cell, expected, cmp);
 }

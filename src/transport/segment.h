@@ -23,7 +23,9 @@
  *   around a look at its wait table mean that the table was true all the time.
  *
  *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it.
- *   The owner stores `completed` (seq_cst) when the dispatch's effects are in memory.
+ *   The owner tells (seq_cst) when a dispatch's effects are in memory: `completed` is the number up to
+ *   which all are done, and the bits of `done` tell of later ones, which may be done before. A bit is
+ *   cleared before `completed` passes its number, so a reader that loads `completed` first may trust it.
  *
  *   Poison. `poison` holds the number of the latest call that must end. It only grows. A rank drops
  *   every task and queued dispatch of calls up to it, then stores that number in `acknowledged`.
@@ -45,8 +47,11 @@
 /* Domains of one call that can use runtime-owned collective flags at once. */
 #define SEGMENT_DOMAINS 16
 
-/* Blocked tasks of one rank that a deadlock look can see. */
-#define WAIT_SLOTS 512
+/* Blocked tasks of one rank that a deadlock look can see. Untouched slots cost no memory. */
+#define WAIT_SLOTS 16384
+
+/* A dispatch may be done while one this much earlier is not. */
+#define DONE_WINDOW 65536
 
 #define FAILURE_TEXT 1024
 
@@ -58,8 +63,10 @@ typedef enum rank_state {
 
 typedef enum wait_kind {
     WAIT_NONE,
-    WAIT_SIGNAL,  /* a cell of the own window */
-    WAIT_DISPATCH /* an earlier dispatch of another device */
+    WAIT_SIGNAL,   /* a cell of the own window */
+    WAIT_DEFERRED, /* the same, of a task that has ended but is not over before */
+    WAIT_DISPATCH, /* an earlier dispatch of another device */
+    WAIT_TASKS     /* tasks of the own dispatch; never published */
 } wait_kind;
 
 /* What one blocked task of a rank waits for. Written by the owner before it parks; read by the host
@@ -69,7 +76,7 @@ typedef struct wait_entry {
     int32_t program;
     int32_t function; /* index in the program; -1: the dispatch itself has not started */
     int32_t line;
-    int64_t cell_offset; /* SIGNAL: of the INT32 cell, from the segment's first byte */
+    int64_t cell_offset; /* SIGNAL, DEFERRED: of the INT32 cell, from the segment's first byte */
     int32_t expected;
     int32_t cmp;    /* pld_wait_cmp */
     int32_t buffer; /* allocation */
@@ -77,7 +84,7 @@ typedef struct wait_entry {
     int32_t ndim;
     int32_t device;    /* DISPATCH: the device waited for */
     uint64_t sequence; /* DISPATCH: its dispatch number */
-    uint64_t devices;  /* SIGNAL: domain */
+    uint64_t devices;  /* SIGNAL, DEFERRED: domain */
     int64_t cell[PYPTO_MAX_DIMS];
 } wait_entry;
 
@@ -112,7 +119,8 @@ typedef struct rank_header {
     _Atomic uint32_t state; /* rank_state */
     _Atomic uint32_t
         wait_count; /* entries of `waits` in use; more tasks than slots: WAIT_SLOTS + 1 */
-    _Atomic uint64_t completed; /* dispatches done, in queue order */
+    _Atomic uint64_t completed; /* all dispatches up to this one are done */
+    _Atomic uint64_t taken;     /* dispatches taken from the queue */
     _Atomic uint64_t acknowledged;
     /* Written by everybody. */
     _Alignas(CACHE_LINE) _Atomic uint32_t bell;
@@ -129,7 +137,21 @@ typedef struct rank_header {
     /* Rare. */
     _Alignas(CACHE_LINE) failure_record failure;
     _Alignas(CACHE_LINE) wait_entry waits[WAIT_SLOTS];
+    /* Bit n % DONE_WINDOW: dispatch n, later than `completed`, is done. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t done[DONE_WINDOW / 64];
 } rank_header;
+
+/* Whether the dispatch of that number (from 1) is done. Seq_cst: see Bell. */
+static inline bool segment_dispatch_done(const rank_header *h, uint64_t number)
+{
+    const uint64_t completed = atomic_load_explicit(&h->completed, memory_order_seq_cst);
+    if (number <= completed)
+        return true;
+    if (number - completed > DONE_WINDOW)
+        return false;
+    const uint64_t bit = number % DONE_WINDOW;
+    return (atomic_load_explicit(&h->done[bit / 64], memory_order_seq_cst) >> bit % 64 & 1) != 0;
+}
 
 typedef struct set_header {
     uint64_t magic;

@@ -1,0 +1,173 @@
+/* Which dispatches must be complete before the next one starts. Called by pld_dispatch() around the
+ * posting; the ranks carry it out (runtime/loop.c).
+ *
+ * On one device a dispatch comes after every earlier one that passes a window of the same domain, or
+ * touches the same host memory, one of the two writing. Among devices it comes after those that write
+ * host memory that it reads; dispatches that only write wait for nobody, since they may be meant to
+ * fill one tensor together, in step with each other. */
+#include "host/host.h"
+
+#include "base/alloc.h"
+#include "runtime/overlap.h"
+
+static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
+{
+    host_order *order = &host->order;
+    if (segment_dispatch_done(segment_rank(&host->w->seg, device), sequence))
+        return true;
+    const queue_dep dep = {.device = device, .sequence = sequence};
+    if (order->dep_count > 0 && order->deps[order->dep_count - 1].device == device &&
+        order->deps[order->dep_count - 1].sequence == sequence)
+        return true;
+    if (order->dep_count == order->dep_capacity) {
+        const int32_t capacity = order->dep_capacity * 2 + 8;
+        queue_dep *grown = alloc_resize(order->deps, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return false;
+        order->deps = grown;
+        order->dep_capacity = capacity;
+    }
+    order->deps[order->dep_count++] = dep;
+    return true;
+}
+
+/* ---- windows ---- */
+
+static uint64_t domain_of(const pld_host *host, const pld_tensor *window)
+{
+    return host->windows[window->window->buffer].devices;
+}
+
+static host_turn *find_turn(const host_order *order, uint64_t domain, int32_t device)
+{
+    for (int32_t i = 0; i < order->turn_count; ++i)
+        if (order->turns[i].device == device && order->turns[i].domain == domain)
+            return &order->turns[i];
+    return NULL;
+}
+
+static bool take_turn(host_order *order, uint64_t domain, int32_t device, uint64_t sequence)
+{
+    host_turn *turn = find_turn(order, domain, device);
+    if (turn != NULL) {
+        turn->sequence = sequence;
+        return true;
+    }
+    if (order->turn_count == order->turn_capacity) {
+        const int32_t capacity = order->turn_capacity * 2 + 8;
+        host_turn *grown = alloc_resize(order->turns, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return false;
+        order->turns = grown;
+        order->turn_capacity = capacity;
+    }
+    order->turns[order->turn_count++] = (host_turn){domain, device, sequence};
+    return true;
+}
+
+/* ---- host memory ---- */
+
+static bool comes_after(const host_access *earlier, int32_t device, const pld_tensor *view,
+                        const char *low, const char *high, pld_direction direction)
+{
+    if (earlier->high <= low || high <= earlier->low)
+        return false;
+    const bool conflict = earlier->device == device ? earlier->writes || direction != PLD_IN
+                                                    : earlier->writes && direction != PLD_OUT;
+    return conflict && views_overlap(&earlier->view, view);
+}
+
+static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *view,
+                             pld_direction direction)
+{
+    const char *low, *high;
+    view_range(view, &low, &high);
+    for (int64_t i = 0; i < host->order.access_count; ++i) {
+        const host_access *earlier = &host->order.accesses[i];
+        if (comes_after(earlier, device, view, low, high, direction) &&
+            !add_dep(host, earlier->device, earlier->sequence))
+            return false;
+    }
+    return true;
+}
+
+/* Forgets what is done. */
+static void prune(pld_host *host)
+{
+    host_order *order = &host->order;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < order->access_count; ++i) {
+        const host_access *a = &order->accesses[i];
+        if (!segment_dispatch_done(segment_rank(&host->w->seg, a->device), a->sequence))
+            order->accesses[kept++] = *a;
+    }
+    order->access_count = kept;
+}
+
+static bool record_access(pld_host *host, int32_t device, uint64_t sequence, const pld_tensor *view,
+                          bool writes)
+{
+    host_order *order = &host->order;
+    host_access access = {.view = *view, .device = device, .writes = writes, .sequence = sequence};
+    view_range(view, &access.low, &access.high);
+    if (access.low == access.high)
+        return true;
+    if (order->access_count == order->access_capacity) {
+        prune(host);
+        if (order->access_count * 2 > order->access_capacity || order->access_capacity == 0) {
+            const int64_t capacity = order->access_capacity * 2 + 64;
+            host_access *grown = alloc_resize(order->accesses, capacity, (int64_t)sizeof *grown);
+            if (grown == NULL)
+                return false;
+            order->accesses = grown;
+            order->access_capacity = capacity;
+        }
+    }
+    order->accesses[order->access_count++] = access;
+    return true;
+}
+
+/* ---- a dispatch ---- */
+
+bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, const pld_arg *args,
+                   int32_t count)
+{
+    bool memory = true;
+    host->order.dep_count = 0;
+    for (int32_t i = 0; i < count && memory; ++i) {
+        if (args[i].kind != PLD_ARG_TENSOR)
+            continue;
+        const pld_tensor *tensor = args[i].tensor;
+        if (tensor->window == NULL) {
+            memory = collect_accesses(host, device, tensor, wrapper->params[i].direction);
+        } else {
+            const host_turn *turn = find_turn(&host->order, domain_of(host, tensor), device);
+            memory = turn == NULL || add_dep(host, device, turn->sequence);
+        }
+    }
+    return memory;
+}
+
+bool order_record(pld_host *host, int32_t device, uint64_t sequence, const pld_function *wrapper,
+                  const pld_arg *args, int32_t count)
+{
+    bool memory = true;
+    for (int32_t i = 0; i < count && memory; ++i) {
+        if (args[i].kind != PLD_ARG_TENSOR)
+            continue;
+        const pld_tensor *tensor = args[i].tensor;
+        memory = tensor->window == NULL
+                     ? record_access(host, device, sequence, tensor,
+                                     wrapper->params[i].direction != PLD_IN)
+                     : take_turn(&host->order, domain_of(host, tensor), device, sequence);
+    }
+    return memory;
+}
+
+void order_destroy(host_order *order)
+{
+    alloc_free(order->accesses);
+    alloc_free(order->turns);
+    alloc_free(order->deps);
+    *order = (host_order){0};
+}

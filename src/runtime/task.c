@@ -1,0 +1,324 @@
+/* Tasks: what a running wrapper submits, in which order they run, and their blocks.
+ *
+ * A task is a node of its dispatch's graph. Unless told otherwise it comes after every earlier task
+ * that is not over and touches the same memory, one of the two writing: exact to the element, found by
+ * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
+ * many lets them run in between. */
+#include "runtime/args.h"
+#include "runtime/overlap.h"
+#include "runtime/rank.h"
+
+#include "base/alloc.h"
+#include "sched/describe.h"
+
+#include <string.h>
+
+/* A wrapper with so many tasks that are not over lets those run that can. */
+#define SUBMIT_BURST 64
+
+/* ---- task objects ---- */
+
+static bool ensure_args(task *t, int32_t count)
+{
+    if (count <= t->arg_capacity)
+        return true;
+    pld_arg *args = alloc_resize(t->args, count, (int64_t)sizeof *args);
+    if (args != NULL)
+        t->args = args;
+    pld_tensor *tensors = alloc_resize(t->tensors, count, (int64_t)sizeof *tensors);
+    if (tensors != NULL)
+        t->tensors = tensors;
+    if (args == NULL || tensors == NULL)
+        return false;
+    t->arg_capacity = count;
+    return true;
+}
+
+static void give_task(rank *r, task *t)
+{
+    t->next = r->task_pool;
+    r->task_pool = t;
+}
+
+/* A task object with room for `count` arguments that belongs to nobody yet. */
+static task *take_task(rank *r, int32_t count)
+{
+    task *t = r->task_pool;
+    if (t != NULL)
+        r->task_pool = t->next;
+    else if ((t = alloc_zeroed(1, (int64_t)sizeof *t)) == NULL)
+        return NULL;
+    if (!ensure_args(t, count)) {
+        give_task(r, t);
+        return NULL;
+    }
+    t->arg_count = count;
+    node_reset(&t->node);
+    return t;
+}
+
+static bool remember_id(dispatch *d, task *t)
+{
+    if (d->last_task == d->by_id_capacity) {
+        const int64_t capacity = d->by_id_capacity * 2 + 64;
+        task **grown = alloc_resize(d->by_id, capacity, (int64_t)sizeof(task *));
+        if (grown == NULL)
+            return false;
+        d->by_id = grown;
+        d->by_id_capacity = capacity;
+    }
+    d->by_id[d->last_task] = t;
+    t->id = ++d->last_task;
+    return true;
+}
+
+void tasks_drop(dispatch *d)
+{
+    for (task *t = d->tasks, *next; t != NULL; t = next) {
+        next = t->next;
+        give_task(d->owner, t);
+    }
+    d->tasks = NULL;
+    d->task_count = 0;
+}
+
+void tasks_free_pool(rank *r)
+{
+    for (task *t = r->task_pool, *next; t != NULL; t = next) {
+        next = t->next;
+        node_free(&t->node);
+        alloc_free(t->args);
+        alloc_free(t->tensors);
+        alloc_free(t);
+    }
+    r->task_pool = NULL;
+}
+
+/* ---- running ---- */
+
+static void task_ready(void *context, node *n);
+
+static void task_over(task *t)
+{
+    dispatch *d = t->of;
+    *(t->previous != NULL ? &t->previous->next : &d->tasks) = t->next;
+    if (t->next != NULL)
+        t->next->previous = t->previous;
+    --d->task_count;
+    d->by_id[t->id - 1] = NULL;
+    node_over(&t->node, task_ready, d);
+    give_task(d->owner, t);
+}
+
+void task_block_over(task *t)
+{
+    if (--t->blocks_left == 0)
+        task_over(t);
+}
+
+/* Everything that comes before `n` is over. */
+static void task_ready(void *context, node *n)
+{
+    dispatch *d = context;
+    if (n == &d->awaiting)
+        return; /* the wrapper sees it itself */
+    task *t = (task *)(void *)n;
+    if (t->function == NULL) {
+        task_over(t);
+        return;
+    }
+    rank *r = d->owner;
+    const queue_record *record = d->record;
+    t->blocks_left = t->blocks;
+    for (int64_t block = 0; block < t->blocks; ++block) {
+        pld_core *core = sched_take_core(&r->s);
+        if (core == NULL) {
+            sched_fail(&r->s, record->call, record->program, t->function_index, t->function->line,
+                       DIAG_OUT_OF_MEMORY, "memory is exhausted on this rank");
+            return;
+        }
+        core->call = record->call;
+        core->program = record->program;
+        core->function_index = t->function_index;
+        core->table = atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
+        core->function = t->function;
+        core->args = t->args;
+        core->arg_count = t->arg_count;
+        core->dispatch = d;
+        core->task = t;
+        core->block_index = block;
+        core->block_count = t->blocks;
+        sched_start(&r->s, core);
+    }
+}
+
+/* ---- order ---- */
+
+static bool is_access(const task *t, int32_t i)
+{
+    return t->args[i].kind == PLD_ARG_TENSOR && (t->independent_args >> (i & 63) & 1) == 0;
+}
+
+static bool writes_arg(const task *t, int32_t i)
+{
+    return t->function->params[i].direction != PLD_IN;
+}
+
+/* Whether the task touches memory of `tensor`, and one of the two writes. */
+static bool conflicts(const task *t, const pld_tensor *tensor, bool writes)
+{
+    for (int32_t i = 0; i < t->arg_count; ++i)
+        if (is_access(t, i) && (writes || writes_arg(t, i)) &&
+            views_overlap(t->args[i].tensor, tensor))
+            return true;
+    return false;
+}
+
+static bool must_follow(const task *later, const task *earlier)
+{
+    for (int32_t i = 0; i < later->arg_count; ++i)
+        if (is_access(later, i) && conflicts(earlier, later->args[i].tensor, writes_arg(later, i)))
+            return true;
+    return false;
+}
+
+static bool order_by_arguments(task *t)
+{
+    for (task *earlier = t->next; earlier != NULL; earlier = earlier->next)
+        if (!earlier->manual && must_follow(t, earlier) && !node_after(&t->node, &earlier->node))
+            return false;
+    return true;
+}
+
+static bool order_by_ids(pld_core *core, task *t, const pld_submit_options *options)
+{
+    dispatch *d = t->of;
+    for (int32_t i = 0; i < options->after_count; ++i) {
+        const pld_task id = options->after[i];
+        if (id < 0 || id > d->last_task)
+            task_fail(core, DIAG_KERNEL_FAILED, "%lld is no task of this dispatch", (long long)id);
+        task *earlier = id == 0 ? NULL : d->by_id[id - 1];
+        if (earlier != NULL && !node_after(&t->node, &earlier->node))
+            return false;
+    }
+    return true;
+}
+
+/* ---- what wrappers call ---- */
+
+static dispatch *need_wrapper(pld_core *core, const char *what)
+{
+    task_check(core);
+    if (core->task != NULL)
+        task_fail(core, DIAG_KERNEL_FAILED, "an in-core kernel cannot %s: its wrapper can", what);
+    return core->dispatch;
+}
+
+static void out_of_memory(pld_core *core) PYPTO_NORETURN;
+static void out_of_memory(pld_core *core)
+{
+    task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another task");
+}
+
+/* Puts a filled task into the graph; it may be over at once, when it is a join. */
+static pld_task submit(pld_core *core, task *t, const pld_submit_options *options)
+{
+    dispatch *d = core->dispatch;
+    t->of = d;
+    t->manual = options->manual;
+    t->independent_args = options->independent_args;
+    t->blocks = options->blocks > 0 ? options->blocks : 1;
+    t->previous = NULL;
+    t->next = d->tasks;
+    if (t->next != NULL)
+        t->next->previous = t;
+    ++d->task_count;
+    d->tasks = t; /* from here on it goes with the dispatch, whatever fails */
+    if (!(t->manual || order_by_arguments(t)) || !order_by_ids(core, t, options) ||
+        !remember_id(d, t))
+        out_of_memory(core);
+    const pld_task id = t->id;
+    if (t->node.waits == 0)
+        task_ready(d, &t->node);
+    if (d->task_count > SUBMIT_BURST && core->owner->ready_first != NULL)
+        task_yield(core); /* once: everything that is ready has its turn meanwhile */
+    return id;
+}
+
+static int32_t function_index(const pld_program *table, const pld_function *function)
+{
+    for (int32_t i = 0; i < table->nfunctions; ++i)
+        if (table->functions[i] == function)
+            return i;
+    return -1;
+}
+
+pld_task(pld_submit_with)(pld_core *core, const pld_function *kernel, const pld_arg *args,
+                          int32_t count, const pld_submit_options *options)
+{
+    static const pld_submit_options plain = {0};
+    if (options == NULL)
+        options = &plain;
+    dispatch *d = need_wrapper(core, "submit tasks");
+    char why[NAME_TEXT];
+    const int32_t index = function_index(core->table, kernel);
+    if (index < 0 || kernel->plane != PLD_PLANE_CORE)
+        task_fail(core, DIAG_KERNEL_FAILED, "'%s' is not an in-core function of this program",
+                  kernel->name);
+    if (!args_fit(kernel, args, count, why, sizeof why))
+        task_fail(core, DIAG_KERNEL_FAILED, "%s", why);
+    if (options->blocks < 0)
+        task_fail(core, DIAG_KERNEL_FAILED, "'%s' cannot run as %lld blocks", kernel->name,
+                  (long long)options->blocks);
+    task *t = take_task(d->owner, count);
+    if (t == NULL)
+        out_of_memory(core);
+    t->function = kernel;
+    t->function_index = index;
+    for (int32_t i = 0; i < count; ++i) {
+        t->args[i] = args[i];
+        if (args[i].kind == PLD_ARG_TENSOR) {
+            t->tensors[i] = *args[i].tensor;
+            t->args[i].tensor = &t->tensors[i];
+        }
+    }
+    return submit(core, t, options);
+}
+
+pld_task(pld_submit)(pld_core *core, const pld_function *kernel, const pld_arg *args, int32_t count)
+{
+    return (pld_submit_with)(core, kernel, args, count, NULL);
+}
+
+pld_task(pld_submit_join)(pld_core *core, const pld_submit_options *options)
+{
+    dispatch *d = need_wrapper(core, "submit tasks");
+    task *t = take_task(d->owner, 0);
+    if (t == NULL)
+        out_of_memory(core);
+    t->function = NULL;
+    return submit(core, t, options);
+}
+
+void(pld_await)(pld_core *core, const pld_tensor *tensor, bool writes)
+{
+    dispatch *d = need_wrapper(core, "wait for tasks");
+    for (task *t = d->tasks; t != NULL; t = t->next)
+        if (conflicts(t, tensor, writes) && !node_after(&d->awaiting, &t->node))
+            out_of_memory(core);
+    if (d->awaiting.waits == 0)
+        return;
+    core->wait = (wait_entry){.kind = WAIT_TASKS, .line = core->line};
+    core->awaited = &d->awaiting.waits;
+    task_wait(core);
+}
+
+int64_t pld_block_index(pld_core *core)
+{
+    return core->block_index;
+}
+
+int64_t pld_block_count(pld_core *core)
+{
+    return core->block_count;
+}
