@@ -4,7 +4,7 @@
  * The model. A program runs on a set of ranks. Every rank has the same *windows*: blocks of memory
  * at the same offset in each rank's part of a symmetric heap. A kernel reads and writes its own
  * slice of a window with pld_load and pld_store, a peer's slice with pld_remote_load and
- * pld_remote_store, and orders itself against peers with signals: pld_notify adds to (or sets) one INT32 cell of a peer's
+ * pld_remote_store (tiles) or pld_get and pld_put (tensors), and orders itself against peers with signals: pld_notify adds to (or sets) one INT32 cell of a peer's
  * window, pld_wait blocks until a cell of the own window satisfies a comparison.
  *
  * Memory model. pld_notify releases everything that the task did before it; a pld_wait that returns
@@ -151,6 +151,26 @@ PYPTO_API void pld_remote_load(pld_core *core, void *tile, const pld_tensor *sou
 PYPTO_API void pld_remote_store(pld_core *core, const void *tile, const pld_tensor *target,
                                 int64_t peer, const int64_t *offsets, const int64_t *extents,
                                 const int64_t *valid, pld_atomic atomic);
+
+/* Copies `source`, a tensor or my slice of a window, into rank `peer`'s slice of the window that `target`
+ * views: all of it, or (extents != NULL) the box of `extents` from src_offsets to dst_offsets, where
+ * NULL is the origin. Both have one rank and element type; for all of it also one shape. The source may
+ * be used again at once. The peer sees the bytes when it has waited for a pld_notify that follows. */
+PYPTO_API void pld_put(pld_core *core, const pld_tensor *target, int64_t peer,
+                       const pld_tensor *source, const int64_t *dst_offsets,
+                       const int64_t *src_offsets, const int64_t *extents, pld_atomic atomic);
+
+/* The reverse: copies from rank `peer`'s slice of the window that `source` views into `target`, a tensor or
+ * my slice of a window. The bytes are there when the call returns. */
+PYPTO_API void pld_get(pld_core *core, const pld_tensor *target, int64_t peer,
+                       const pld_tensor *source, const int64_t *dst_offsets,
+                       const int64_t *src_offsets, const int64_t *extents);
+
+/* pld_assemble into rank `peer`'s slice: a tensor goes into the box at `offsets`; missing leading axes
+ * count as 1. */
+PYPTO_API void pld_remote_assemble(pld_core *core, const pld_tensor *target, int64_t peer,
+                                   const pld_tensor *source, const int64_t *offsets,
+                                   pld_atomic atomic);
 
 /* pld_load of a part of the tile: `valid` elements from the origin along each dimension (NULL: all),
  * or with `clamp` the part of them that lies inside the tensor. The rest of the tile becomes 0.
@@ -350,6 +370,10 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
     (pld_line(core, __LINE__), pld_remote_load_part(core, __VA_ARGS__))
 #define pld_remote_load(core, ...) (pld_line(core, __LINE__), pld_remote_load(core, __VA_ARGS__))
 #define pld_remote_store(core, ...) (pld_line(core, __LINE__), pld_remote_store(core, __VA_ARGS__))
+#define pld_remote_assemble(core, ...) \
+    (pld_line(core, __LINE__), pld_remote_assemble(core, __VA_ARGS__))
+#define pld_put(core, ...) (pld_line(core, __LINE__), pld_put(core, __VA_ARGS__))
+#define pld_get(core, ...) (pld_line(core, __LINE__), pld_get(core, __VA_ARGS__))
 #define pld_notify(core, ...) (pld_line(core, __LINE__), pld_notify(core, __VA_ARGS__))
 #define pld_wait(core, ...) (pld_line(core, __LINE__), pld_wait(core, __VA_ARGS__))
 #define pld_defer_wait(core, ...) (pld_line(core, __LINE__), pld_defer_wait(core, __VA_ARGS__))

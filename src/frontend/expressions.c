@@ -116,7 +116,7 @@ static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_exp
         return result;
     const op_def *op = op_find(path);
     if (op != NULL)
-        return lower_operation(fl, op, e, target);
+        return lower_operation(fl, op, path, e, target);
     if (strcmp(path, "pl.dynamic") == 0)
         return eval_dynamic(fl, e);
     if (op_is_later(path))

@@ -437,7 +437,10 @@ bool condition(lowering *fl, const syntax_expr *e, const char *statement, dsl_va
 
 /* ---- operations.c ---- */
 
-dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target);
+/* A call of an operation of the table; `written` is its spelling in the script, which decides which
+ * forms of it may be meant. */
+dsl_value lower_operation(lowering *fl, const op_def *op, const char *written,
+                          const syntax_expr *call, int64_t target);
 /* An operation on values: those of its first `count` parameters; the others have their defaults. */
 dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, int32_t count,
                        pypto_span span, int64_t target);

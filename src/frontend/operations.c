@@ -118,6 +118,8 @@ static bool bind_keyword(lowering *fl, const op_def *op, const syntax_keyword *k
                "'name' kwarg cannot be passed explicitly");
         return false;
     }
+    if (keyword->value == given[0])
+        return true; /* it has chosen the form */
     int32_t index = op_param_index(op, keyword->name);
     if (index < 0)
         return bad_arguments(
@@ -445,6 +447,7 @@ static bool accepts(const op_param *param, const dsl_value *v)
     case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
     case OPERAND_TENSOR: return kind == IR_TENSOR;
     case OPERAND_WINDOW: return kind == IR_WINDOW;
+    case OPERAND_BLOCK: return kind == IR_TILE || kind == IR_TENSOR || kind == IR_WINDOW;
     default: return v->kind == VALUE_SCALAR;
     }
 }
@@ -465,17 +468,18 @@ static const syntax_expr *deciding_argument(const op_def *op, const syntax_expr 
 }
 
 /* The form that takes the value, of several the one that may stand here; the one for tiles where a tensor
- * may stand for one; the first when none does. */
-static const op_def *choose_form(const lowering *fl, const op_def *op, const dsl_value *first)
+ * may stand for one; the first when none does. `written` is the spelling in the script. */
+static const op_def *choose_form(const lowering *fl, const op_def *op, const char *written,
+                                 const dsl_value *first)
 {
     const op_def *chosen = NULL;
     for (const op_def *form = op; form != NULL; form = form->next_form) {
-        if (accepts(&form->params[0], first) &&
+        if (op_is_spelled(form, written) && accepts(&form->params[0], first) &&
             (chosen == NULL || !op_allowed(chosen, fl->ir->plane)))
             chosen = form;
     }
     for (const op_def *form = op; chosen == NULL && form != NULL; form = form->next_form)
-        chosen = stands_for_tile(fl, form, 0, first) ? form : NULL;
+        chosen = op_is_spelled(form, written) && stands_for_tile(fl, form, 0, first) ? form : NULL;
     return chosen != NULL ? chosen : op;
 }
 
@@ -483,7 +487,7 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
                        pypto_span span, int64_t target)
 {
     if (op->next_form != NULL && count > 0)
-        op = choose_form(fl, op, &values[0]);
+        op = choose_form(fl, op, op->spellings[0], &values[0]);
     if (!check_plane(fl, op, op->spellings[0], span))
         return poison();
     ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
@@ -497,7 +501,8 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
     return finish(fl, &checked, target, values);
 }
 
-dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *call, int64_t target)
+dsl_value lower_operation(lowering *fl, const op_def *op, const char *written,
+                          const syntax_expr *call, int64_t target)
 {
     const syntax_expr *given[OP_MAX_PARAMS] = {NULL};
     const syntax_expr *decides = op->next_form != NULL ? deciding_argument(op, call) : NULL;
@@ -506,8 +511,11 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const syntax_expr *cal
         decided = eval(fl, decides);
         if (decided.kind == VALUE_POISON)
             return decided;
-        op = choose_form(fl, op, &decided);
+        op = choose_form(fl, op, written, &decided);
     }
+    /* The forms of an operation may call it differently: src, src_tile. */
+    if (decides != NULL && call->items.count == 0)
+        given[0] = decides;
     if (!check_plane(fl, op, op->spellings[0], call->span) ||
         (op->id == OP_ALLOC_WINDOW && !check_allocation(fl, call->span, target)) ||
         !bind_arguments(fl, op, call, given))

@@ -44,6 +44,7 @@ enum {
 
 static char words[WORD_BYTES];
 static size_t words_used;
+static uint64_t spelling_bits[OP_COUNT]; /* of each row's spellings: most pairs share none */
 static const char *spelling_lists[OP_COUNT][MAX_SPELLINGS + 1];
 static op_def table[OP_COUNT];
 static const char *problem;
@@ -66,6 +67,14 @@ static void note_problem(const char *what)
 
 /* ---- spellings ---- */
 
+static unsigned hash_bit(const char *start, size_t length)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < length; i++)
+        sum = sum * 31 + (unsigned char)start[i];
+    return sum % 64;
+}
+
 static void parse_spellings(const op_row *row, op_def *def)
 {
     const char **list = spelling_lists[def->id];
@@ -77,6 +86,7 @@ static void parse_spellings(const op_row *row, op_def *def)
             break;
         }
         list[count++] = keep_word(at, length);
+        spelling_bits[def->id] |= UINT64_C(1) << hash_bit(at, length);
         at += length;
         at += strspn(at, " ");
     }
@@ -242,17 +252,46 @@ static void parse_row(const op_row *row, op_def *def)
     }
 }
 
+bool op_is_spelled(const op_def *op, const char *spelling)
+{
+    for (const char *const *s = op->spellings; *s != NULL; s++) {
+        if (strcmp(*s, spelling) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool shares_spelling(const op_def *x, const op_def *y)
+{
+    if ((spelling_bits[x->id] & spelling_bits[y->id]) == 0)
+        return false;
+    for (const char *const *s = x->spellings; *s != NULL; s++) {
+        if (op_is_spelled(y, *s))
+            return true;
+    }
+    return false;
+}
+
+/* Appends a row to the forms of the operation that an earlier row began. */
+static void link_form(op_def *added)
+{
+    for (int32_t k = (int32_t)added->id - 1; k >= 0; k--) {
+        if (!shares_spelling(&table[k], added))
+            continue;
+        op_def *last = &table[k];
+        while (last->next_form != NULL)
+            last = &table[last->next_form->id];
+        last->next_form = added;
+        return;
+    }
+}
+
 static void parse_table(void)
 {
     for (int32_t i = 0; i < OP_COUNT; i++) {
         table[i].id = (op_id)i;
         parse_row(&rows[i], &table[i]);
-        for (int32_t k = i - 1; k >= 0; k--) {
-            if (strcmp(table[k].spellings[0], table[i].spellings[0]) == 0) {
-                table[k].next_form = &table[i];
-                break;
-            }
-        }
+        link_form(&table[i]);
     }
 }
 
@@ -274,10 +313,8 @@ const op_def *op_find(const char *spelling)
 {
     for (int32_t i = 0; i < OP_COUNT; i++) {
         const op_def *def = op_get((op_id)i);
-        for (const char *const *s = def->spellings; *s != NULL; s++) {
-            if (strcmp(*s, spelling) == 0)
-                return def;
-        }
+        if (op_is_spelled(def, spelling))
+            return def;
     }
     return NULL;
 }

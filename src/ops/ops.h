@@ -44,8 +44,8 @@
  *              "operator: <operator>": what two scalars give; computed in the front end
  *   doc        what help() shows: first line, blank line, the rest
  *
- * Rows with the same canonical spelling are forms of one operation; the kind of the first argument
- * decides among them (pl.cast of a scalar and of a tile).
+ * Rows that share a spelling are forms of one operation: of those that have the spelling as it was
+ * written, the kind of the first argument decides (pl.cast of a scalar and of a tile).
  *
  * Adding an elementwise operation is one row. The table is data; nothing in it points upward. */
 #ifndef OPS_OPS_H
@@ -94,7 +94,7 @@ typedef struct op_param {
     bool keyword_only;
 } op_param;
 
-#define OP_MAX_PARAMS 8
+#define OP_MAX_PARAMS 12
 
 typedef struct op_call {
     ir_program *program;
@@ -126,14 +126,16 @@ typedef struct op_def {
     uint32_t reads;  /* bit i: reads the storage of operand i */
     uint32_t writes; /* bit i: writes it */
     op_rule rule;
-    const struct op_def
-        *next_form; /* called by the same name for operands of another kind, or NULL */
+    /* Another row that shares a spelling, for operands of another kind; NULL behind the last. */
+    const struct op_def *next_form;
     const char *emit;
     const char *doc;
 } op_def;
 
 /* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
 const op_def *op_get(op_id id) EXPORTED(op_get);
+/* Whether an operation is called by that spelling. */
+bool op_is_spelled(const op_def *op, const char *spelling);
 /* By any spelling ("pl.load", "pl.tile.load"); NULL when there is none. */
 const op_def *op_find(const char *spelling);
 /* The spelling nearest to a misspelt one, for "did you mean"; NULL when nothing is near. */

@@ -161,6 +161,10 @@ static bool is_default(const ir_operand *operand, const op_param *param)
         return member != NULL && strncmp(member, word, strlen(member)) == 0 &&
                (word[strlen(member)] == '\0' || word[strlen(member)] == '\'');
     }
+    int64_t number = 0;
+    if (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_INT &&
+        ir_is_const_int(operand->expr, &number))
+        return number == 0 && strcmp(word, "0") == 0;
     return operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL &&
            strcmp(word, operand->expr->integer != 0 ? "True" : "False") == 0;
 }

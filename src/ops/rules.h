@@ -49,6 +49,9 @@ bool rule_reshape(op_call *call, ir_type *result);
 
 /* rules_transfer.c */
 bool rule_remote_store(op_call *call, ir_type *result);
+bool rule_remote_store_tensor(op_call *call, ir_type *result);
+bool rule_put(op_call *call, ir_type *result);
+bool rule_get(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 

@@ -39,7 +39,7 @@ bool rule_remote_store(op_call *call, ir_type *result)
         int64_t extent = 0;
         bool known = ir_is_const_int(from->shape[i], &extent);
         if (i >= from->ndim - 2)
-            extents[to->ndim - from->ndim + i] = from->ragged ? 0 : extent;
+            extents[to->ndim - from->ndim + i] = known && !from->ragged ? extent : 0;
         else if (!known || extent != 1)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, source, "push its parts in a loop",
                              "src leading dimension %d must be 1: the two innermost dimensions are "
@@ -54,6 +54,151 @@ bool rule_remote_store(op_call *call, ir_type *result)
            check_atomic(call, to->dtype) &&
            rule_check_box(call, "push exceeds the peer's target region in", to,
                           rule_operand(call, OPERAND_OFFSETS), extents);
+}
+
+/* The form for values that are no tile. */
+bool rule_remote_store_tensor(op_call *call, ir_type *result)
+{
+    const ir_operand *source = &call->operands[0];
+    ir_kind kind = source->var->type.kind;
+    if (kind == IR_TILE)
+        return rule_fail(call, DIAG_KIND_MISMATCH, source, "write pld.tile.remote_store",
+                         "src is a Tile, which pld.tile.remote_store pushes");
+    if (kind == IR_WINDOW)
+        return rule_fail(call, DIAG_KIND_MISMATCH, source, "write pld.tensor.put",
+                         "src is a DistributedTensor, which pld.tensor.put transfers");
+    return rule_remote_store(call, result);
+}
+
+/* ---- put and get ---- */
+
+static bool check_shapes(op_call *call, const ir_type *dst, const ir_type *src)
+{
+    for (int32_t i = 0; i < dst->ndim; i++) {
+        int64_t to = 0;
+        int64_t from = 0;
+        bool known = ir_is_const_int(dst->shape[i], &to) && ir_is_const_int(src->shape[i], &from);
+        if (known && to != from)
+            return rule_fail(
+                call, DIAG_SHAPE_MISMATCH, NULL,
+                "transfer a part: dst_offsets=, src_offsets= and shape=",
+                "dst and src must have the same static shape: dimension %d is %lld and "
+                "%lld",
+                i, (long long)to, (long long)from);
+        if (!known && !ir_expr_equal(dst->shape[i], src->shape[i]))
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, NULL,
+                             "transfer a part: dst_offsets=, src_offsets= and shape=",
+                             "dst and src must have the same shape: dimension %d differs", i);
+    }
+    return true;
+}
+
+/* One side of a sub-region; `role` is "dst" or "src". */
+static bool check_part(op_call *call, const char *role, const ir_type *memory,
+                       const ir_operand *offsets, const ir_operand *shape)
+{
+    if (offsets->count != memory->ndim || shape->count != memory->ndim)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH,
+                         offsets->count != memory->ndim ? offsets : shape,
+                         "write one entry per dimension",
+                         "%s_offsets rank is %d and shape rank %d, but %s has rank %d", role,
+                         offsets->count, shape->count, role, memory->ndim);
+    for (int32_t i = 0; i < memory->ndim; i++) {
+        int64_t offset = 0;
+        int64_t extent = 0;
+        int64_t limit = 0;
+        if (ir_is_const_int(offsets->exprs[i], &offset) && offset < 0)
+            return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets, "offsets count from 0",
+                             "%s_offsets dimension %d must be non-negative, not %lld", role, i,
+                             (long long)offset);
+        if (!ir_is_const_int(shape->exprs[i], &extent))
+            extent = 0;
+        if (ir_is_const_int(memory->shape[i], &limit) &&
+            (extent > limit || offset > limit - extent))
+            return rule_fail(
+                call, DIAG_OUT_OF_BOUNDS, offsets,
+                "offsets and shape count elements; make the part smaller",
+                "%s subregion dimension %d exceeds %s shape: offset %lld, extent %lld, "
+                "but it has %lld",
+                role, i, role, (long long)offset, (long long)extent, (long long)limit);
+    }
+    return true;
+}
+
+/* 0 or more, known at compile time. */
+static bool check_chunk(op_call *call, const char *name, int64_t *chunk)
+{
+    const ir_operand *operand = rule_given(call, name);
+    *chunk = 0;
+    if (operand == NULL)
+        return true;
+    if (operand->expr->kind != IR_INT || !ir_is_const_int(operand->expr, chunk))
+        return rule_fail(call, DIAG_NOT_CONSTANT, operand, "write a number",
+                         "%s must be a static int", name);
+    return *chunk >= 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, operand, "0 means: no limit",
+                                    "%s must be non-negative, not %lld", name, (long long)*chunk);
+}
+
+/* What a device needs to stage the transfer. */
+static bool check_chunks(op_call *call, const ir_expr *const *extents, int32_t ndim)
+{
+    const ir_operand *pipeline = rule_given(call, "pipeline");
+    int64_t rows = 0;
+    int64_t columns = 0;
+    int64_t extent = 0;
+    if (!check_chunk(call, "chunk_rows", &rows) || !check_chunk(call, "chunk_cols", &columns))
+        return false;
+    if (pipeline != NULL && pipeline->expr->integer != 0 && (rows == 0 || columns == 0))
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, pipeline, NULL,
+                         "pipeline=True requires both chunk_rows>0 and chunk_cols>0");
+    for (int32_t i = 0; i < ndim - 1; i++) {
+        if (rows == 0 && !ir_is_const_int(extents[i], &extent))
+            return rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "add chunk_rows=, the rows per step",
+                             "a dynamic leading transfer dim needs a static chunk_rows");
+    }
+    return columns != 0 || ir_is_const_int(extents[ndim - 1], &extent) ||
+           rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "add chunk_cols=, the columns per step",
+                     "a dynamic innermost transfer dim needs a static chunk_cols");
+}
+
+static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src)
+{
+    const ir_operand *dst_offsets = rule_given(call, "dst_offsets");
+    const ir_operand *src_offsets = rule_given(call, "src_offsets");
+    const ir_operand *shape = rule_given(call, "shape");
+    if (dst->dtype != src->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, "declare both with one dtype",
+                         "dst and src must have the same element type, not %s and %s",
+                         pypto_dtype_name(dst->dtype), pypto_dtype_name(src->dtype));
+    if (dst->ndim != src->ndim)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, NULL, "view one of them under another shape",
+                         "dst and src must have the same rank, not %d and %d", dst->ndim,
+                         src->ndim);
+    if (!rule_check_peer(call))
+        return false;
+    int given = (dst_offsets != NULL) + (src_offsets != NULL) + (shape != NULL);
+    if (given == 0)
+        return check_shapes(call, dst, src) && check_chunks(call, dst->shape, dst->ndim);
+    if (given < 3)
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "give all three of them, or none",
+                         "dst_offsets, src_offsets and shape must be provided together");
+    return check_part(call, "dst", dst, dst_offsets, shape) &&
+           check_part(call, "src", src, src_offsets, shape) &&
+           check_chunks(call, shape->exprs, shape->count);
+}
+
+bool rule_put(op_call *call, ir_type *result)
+{
+    const ir_type *dst = &call->operands[0].var->type;
+    const ir_type *src = &call->operands[2].var->type;
+    *result = (ir_type){.kind = IR_NONE};
+    return check_transfer(call, dst, src) && check_atomic(call, dst->dtype);
+}
+
+bool rule_get(op_call *call, ir_type *result)
+{
+    *result = (ir_type){.kind = IR_NONE};
+    return check_transfer(call, &call->operands[0].var->type, &call->operands[2].var->type);
 }
 
 /* ---- signals ---- */

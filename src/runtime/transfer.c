@@ -54,3 +54,92 @@ void(pld_remote_store)(pld_core *core, const void *tile, const pld_tensor *targe
     box_store(core, tile, slice + at, target, extents, valid, atomic == PLD_ADD);
     box_written(core, target, owner);
 }
+
+/* ---- tensors ---- */
+
+void(pld_remote_assemble)(pld_core *core, const pld_tensor *target, int64_t peer,
+                          const pld_tensor *source, const int64_t *offsets, pld_atomic atomic)
+{
+    task_check(core);
+    rank_header *owner;
+    char *slice = peer_data(core, target, peer, &owner);
+    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS];
+    const int32_t leading = target->ndim - source->ndim; /* below 0: leading extents of 1 */
+    for (int32_t d = 0; d < target->ndim; ++d) {
+        extents[d] = d < leading ? 1 : source->shape[d - leading];
+        stride[d] = d < leading ? 0 : source->stride[d - leading];
+    }
+    const int64_t at = box_check(core, "a remote store", target, offsets, extents);
+    const box b = {slice + at,
+                   target->stride,
+                   source->data,
+                   stride,
+                   extents,
+                   target->ndim,
+                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    box_move(core, &b, box_write_mode(target, atomic == PLD_ADD), (pypto_dtype)target->dtype);
+    box_written(core, target, owner);
+}
+
+static const int64_t origin[PYPTO_MAX_DIMS];
+
+/* Both tensors describe a transfer of the same elements. The compiler has checked ranks and types, and
+ * shapes where they are constant; kernels in C are checked here. */
+static void check_pair(pld_core *core, const pld_tensor *dst, const pld_tensor *src, bool whole)
+{
+    bool same = dst->ndim == src->ndim && dst->dtype == src->dtype;
+    for (int32_t d = 0; same && whole && d < dst->ndim; ++d)
+        same = dst->shape[d] == src->shape[d];
+    if (__builtin_expect(same, 1))
+        return;
+    char to[NAME_TEXT], from[NAME_TEXT], to_shape[LIST_TEXT], from_shape[LIST_TEXT];
+    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+              "a transfer of %s of shape %s (%s) does not fit into %s of shape %s (%s)",
+              task_describe(core, src, from, sizeof from),
+              describe_list(from_shape, sizeof from_shape, src->shape, src->ndim),
+              pypto_dtype_name((pypto_dtype)src->dtype), task_describe(core, dst, to, sizeof to),
+              describe_list(to_shape, sizeof to_shape, dst->shape, dst->ndim),
+              pypto_dtype_name((pypto_dtype)dst->dtype));
+}
+
+/* `target` and `source` are the addresses that correspond to dst->data and src->data. */
+static void move_box(pld_core *core, const char *what, const pld_tensor *dst, char *target,
+                     const pld_tensor *src, const char *source, const int64_t *dst_offsets,
+                     const int64_t *src_offsets, const int64_t *extents, bool adds)
+{
+    check_pair(core, dst, src, extents == NULL);
+    extents = extents != NULL ? extents : src->shape;
+    dst_offsets = dst_offsets != NULL ? dst_offsets : origin;
+    src_offsets = src_offsets != NULL ? src_offsets : origin;
+    const int64_t to = box_check(core, what, dst, dst_offsets, extents);
+    const int64_t from = box_check(core, what, src, src_offsets, extents);
+    const box b = {target + to,
+                   dst->stride,
+                   source + from,
+                   src->stride,
+                   extents,
+                   dst->ndim,
+                   pypto_dtype_bytes((pypto_dtype)dst->dtype)};
+    box_move(core, &b, box_write_mode(dst, adds), (pypto_dtype)dst->dtype);
+}
+
+void(pld_put)(pld_core *core, const pld_tensor *dst, int64_t peer, const pld_tensor *src,
+              const int64_t *dst_offsets, const int64_t *src_offsets, const int64_t *extents,
+              pld_atomic atomic)
+{
+    task_check(core);
+    rank_header *owner;
+    char *target = peer_data(core, dst, peer, &owner);
+    move_box(core, "a put", dst, target, src, src->data, dst_offsets, src_offsets, extents,
+             atomic == PLD_ADD);
+    box_written(core, dst, owner);
+}
+
+void(pld_get)(pld_core *core, const pld_tensor *dst, int64_t peer, const pld_tensor *src,
+              const int64_t *dst_offsets, const int64_t *src_offsets, const int64_t *extents)
+{
+    task_check(core);
+    const char *source = peer_data(core, src, peer, NULL);
+    move_box(core, "a get", dst, dst->data, src, source, dst_offsets, src_offsets, extents, false);
+    box_written(core, dst, core->owner->header);
+}

@@ -138,7 +138,7 @@ pl.store(pl.load(win, [0, 0], [3, 9]), [0, 0], out)
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])
 @pytest.mark.parametrize("ranks", RANKS)
 def test_no_add_is_lost(ranks, dtype, transport):
-    rounds = 9 if dtype in ("BF16", "INT8") else 25
+    rounds = 9 if dtype in ("BF16", "INT8", "UINT8") else 25
     x = small_values((ranks, 2, 9), dtype)
     result = array(run(CONTENTION.format(rounds=rounds), x, dtype, out=[3, 9], win=[3, 9]))
     total = array(x).astype(np.float64).sum(axis=0) * rounds

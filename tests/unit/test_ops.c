@@ -30,15 +30,25 @@ static void test_table_is_well_formed(void **state)
     }
 }
 
-/* Forms of one operation share its name and nothing else. */
-static void test_spellings_are_unique(void **state)
+/* Rows that share a spelling are forms of one operation, reached from the first. */
+static void test_spellings_lead_to_their_rows(void **state)
 {
     (void)state;
     for (int32_t i = 0; i < OP_COUNT; i++) {
         const op_def *op = op_get((op_id)i);
-        for (const char *const *s = op->spellings; *s != NULL; s++)
-            assert_string_equal(op_find(*s)->spellings[0], op->spellings[0]);
+        for (const char *const *s = op->spellings; *s != NULL; s++) {
+            const op_def *form = op_find(*s);
+            while (form != NULL && form != op)
+                form = form->next_form;
+            assert_ptr_equal(form, op);
+            assert_true(op_is_spelled(op, *s));
+        }
     }
+    assert_false(op_is_spelled(op_find("pl.load"), "pl.loa"));
+    const op_def *store = op_find("pld.remote_store");
+    assert_int_equal(store->id, OP_REMOTE_STORE);
+    assert_int_equal(store->next_form->id, OP_REMOTE_STORE_TENSOR);
+    assert_int_equal(op_find("pld.tensor.remote_store")->id, OP_REMOTE_STORE_TENSOR);
 }
 
 static void test_signature(void **state)
@@ -522,7 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_is_well_formed),
-        cmocka_unit_test(test_spellings_are_unique),
+        cmocka_unit_test(test_spellings_lead_to_their_rows),
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_effects),
         cmocka_unit_test(test_planes),

@@ -91,7 +91,14 @@ def _make_operations() -> None:
             continue  # written as syntax, not by name
         kind = _Constant if spellings[0] == "pl.const" else Operation
         made = kind(spellings[0], _python_signature(signature), doc, _PACKAGES[root])
-        _operations.update(dict.fromkeys(spellings, made))
+        for spelling in spellings:
+            other = _operations.get(spelling)
+            if other is None or other.__pypto_path__ == spellings[0]:
+                _operations[spelling] = made
+            else:  # the kind of an argument decides which of several is meant: it keeps its name
+                _operations[spelling] = Operation(
+                    spelling, other.__text_signature__, doc, _PACKAGES[root]
+                )
 
 
 _make_operations()
