@@ -447,7 +447,6 @@ static bool accepts(const op_param *param, const dsl_value *v)
     case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
     case OPERAND_TENSOR: return kind == IR_TENSOR;
     case OPERAND_WINDOW: return kind == IR_WINDOW;
-    case OPERAND_BLOCK: return kind == IR_TILE || kind == IR_TENSOR || kind == IR_WINDOW;
     default: return v->kind == VALUE_SCALAR;
     }
 }

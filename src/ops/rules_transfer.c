@@ -56,15 +56,11 @@ bool rule_remote_store(op_call *call, ir_type *result)
                           rule_operand(call, OPERAND_OFFSETS), extents);
 }
 
-/* The form for values that are no tile. */
+/* The form for parts of tensors. */
 bool rule_remote_store_tensor(op_call *call, ir_type *result)
 {
     const ir_operand *source = &call->operands[0];
-    ir_kind kind = source->var->type.kind;
-    if (kind == IR_TILE)
-        return rule_fail(call, DIAG_KIND_MISMATCH, source, "write pld.tile.remote_store",
-                         "src is a Tile, which pld.tile.remote_store pushes");
-    if (kind == IR_WINDOW)
+    if (source->var->type.kind == IR_WINDOW)
         return rule_fail(call, DIAG_KIND_MISMATCH, source, "write pld.tensor.put",
                          "src is a DistributedTensor, which pld.tensor.put transfers");
     return rule_remote_store(call, result);

@@ -453,6 +453,20 @@ pld.tensor.get(out, me, win)
     assert_same(run(body, x, dtype, out=[2, 3, 8], win=[2, 3, 8]), expected)
 
 
+def test_what_was_computed_from_tensors():
+    body = """
+pld.tensor.remote_store(pl.add(inp, inp[0:2, :]), win, nxt, [0, 0])
+pld.remote_store(src=inp[0:1, 0:2] + inp[1:2, 0:2], target=win, peer=nxt, offsets=[2, 1])
+ARRIVE 1
+pld.tensor.get(out, me, win)
+"""
+    x = values((2, 2, 4), "FP32")
+    expected = np.zeros((2, 3, 4), np.float32)
+    expected[:, :2] = (x + x)[::-1]
+    expected[:, 2, 1:3] = (x[:, 0] + x[:, 1])[::-1, :2]
+    assert_same(run(body, x, "FP32", out=[3, 4], win=[3, 4]), expected)
+
+
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])
 def test_parts_of_tensors_are_added(dtype):
     body = """
@@ -470,7 +484,8 @@ pld.tensor.get(out, me, win)
 @pytest.mark.parametrize(
     "statement, words",
     [
-        ("pld.tensor.remote_store(pl.load(inp, [0, 0], [1, 8]), win, 0, [0, 0])", "pld.tile.remote_store"),
+        ("pld.tensor.remote_store(pl.load(inp, [0, 0], [1, 8]), win, 0, [0, 1])", "push exceeds the peer's"),
+        ("pld.tile.remote_store(inp[0:1, 0:8], win, 0, [0, 0])", "src_tile expected Tile, got Tensor"),
         ("pld.remote_store(win[0:1, 0:4], win, 0, [0, 0])", "pld.tensor.put"),
         ("pld.tensor.remote_store(inp[0:1, 0:8], inp, 0, [0, 0])", "target expected DistributedTensor"),
         ("pld.tensor.remote_store(3, win, 0, [0, 0])", "src expected"),
