@@ -488,7 +488,7 @@ pld.tensor.get(out, me, win)
         ("pld.tile.remote_store(inp[0:1, 0:8], win, 0, [0, 0])", "src_tile expected Tile, got Tensor"),
         ("pld.remote_store(win[0:1, 0:4], win, 0, [0, 0])", "pld.tensor.put"),
         ("pld.tensor.remote_store(inp[0:1, 0:8], inp, 0, [0, 0])", "target expected DistributedTensor"),
-        ("pld.tensor.remote_store(3, win, 0, [0, 0])", "src expected"),
+        ("pld.tensor.remote_store(3, win, 0, [0, 0])", "src_tile expected Tile"),
         ("pld.remote_store(inp[0:1, 0:8], win, 0, [0, 1])", "push exceeds the peer's target region in dimension 1"),
         ("pld.remote_store(inp[0, 0:8], win, 0, [0, 0])", "src must be at least 2-D"),
     ],
