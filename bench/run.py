@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart.py"
 SPLIT = ROOT / "bench" / "quickstart_split.py"
+COMPILE_SIZE = ROOT / "bench" / "compile_size.py"
 # What the quick start imports besides pypto: the floor below which no script of its kind can be.
 IMPORTS = "import torch, numpy"
 
@@ -85,6 +86,33 @@ def quick_start(rounds):
         shutil.rmtree(work, ignore_errors=True)
 
 
+def long_programs(rounds):
+    """What a program costs before the C compiler, by its length: linear, and 2,000 lines in less than a second."""
+    work = tempfile.mkdtemp(prefix="pypto-bench-")
+    env = dict(os.environ, PYPTO_CACHE_DIR=work)
+    wall, cpu = {}, {}
+    try:
+        for _ in range(rounds):
+            done = subprocess.run(
+                [sys.executable, str(COMPILE_SIZE)], env=env, check=True, capture_output=True, text=True
+            )
+            for line in done.stdout.splitlines():
+                lines, passed, used = line.split("\t")
+                wall.setdefault(int(lines), []).append(float(passed))
+                cpu.setdefault(int(lines), []).append(float(used))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print("Compiling DSL programs, without cc                median        min        max")
+    for lines in wall:
+        row(f"{lines} lines", "ms", wall[lines])
+        row("  on the CPU", "ms", cpu[lines])
+    print("  each length against the one before (CPU medians)")
+    sizes = list(cpu)
+    for shorter, longer in zip(sizes, sizes[1:]):
+        cost = statistics.median(cpu[longer]) / statistics.median(cpu[shorter])
+        print(f"    {longer / shorter:.2f} times the lines        {cost:.2f} times the time")
+
+
 def native(program, ranks):
     print(f"Runtime alone, P={ranks}                               median        min        max")
     done = subprocess.run([str(program), str(ranks)], check=True, capture_output=True, text=True)
@@ -102,6 +130,7 @@ def main():
     parser.add_argument("--native", type=Path, default=ROOT / "build" / "bench" / "native")
     options = parser.parse_args()
     quick_start(options.rounds)
+    long_programs(options.rounds)
     for ranks in (2, 4):
         native(options.native, ranks)
 

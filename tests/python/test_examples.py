@@ -45,3 +45,12 @@ def test_example_notices_a_wrong_result(example, tmp_path):
     wrong.write_text(text.replace(line, "    pass", 1))
     done = run(wrong, PYTHONPATH=str(FOLDER))
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "WRONG"), done.stderr
+
+
+def test_programs_of_the_size_benchmark(tmp_path):
+    """`make bench` compiles them up to the C compiler; they must be programs."""
+    script = FOLDER.parent / "bench" / "compile_size.py"
+    done = run(script, "150", "400", PYPTO_CACHE_DIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    lengths = [int(line.split("\t")[0]) for line in done.stdout.splitlines()]
+    assert 120 <= lengths[0] <= 250 and 370 <= lengths[1] <= 500
