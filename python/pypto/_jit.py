@@ -14,7 +14,7 @@ from .errors import Error, TypeError as PyptoTypeError, ValueError as PyptoValue
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from types import FunctionType
-    from typing import Any, Callable, NoReturn
+    from typing import Any, Callable, NoReturn, overload
 
     from .ir import CompiledProgram, DistributedCompiledProgram
     from .runtime import RunConfig
@@ -106,7 +106,7 @@ class JITFunction:
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 
-    def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> None:
+    def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """Compiles what is not compiled yet and runs it; the results are in the output arguments.
 
         Blocks until every rank is done. Raises pypto.Error of the kind that fits: a parser error
@@ -291,6 +291,14 @@ class _Decorator:
         self._accepts = accepts
         self.__doc__ = doc
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, function: Callable[..., Any], /) -> JITFunction: ...
+
+        @overload
+        def __call__(self, **options: Any) -> Callable[[Callable[..., Any]], JITFunction]: ...
+
     def __call__(self, function: Any = None, /, **options: Any) -> Any:
         name = self._name
         for option in options:
@@ -429,8 +437,10 @@ class _Jit(_Decorator):
 
         return decorate
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"pl.jit has no attribute {name!r}")
+    if not TYPE_CHECKING:  # type checkers know the attributes that there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"pl.jit has no attribute {name!r}")
 
 
 jit = _Jit(

@@ -22,7 +22,7 @@ _PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
 
 
 def compile(
-    program: Program,
+    program: Any,
     output_dir: "str | PathLike[str] | None" = None,
     strategy: Any = None,
     dump_passes: Any = True,
@@ -44,6 +44,7 @@ def compile(
     """Compiles a program: with a host function for the devices of `distributed_config` (None: one
     device, id 0), without one for one device, which the call chooses.
 
+    program      what `@pl.program` made; to type checkers it is the class
     platform     "a2a3", "a2a3sim", "a5", "a5sim", or "cpu", which has no scratch limit
     output_dir   gets copies of the compiled program, its C text and its IR; None leaves them in
                  the cache only
