@@ -151,7 +151,7 @@ def test_annotations_survive_inspection():
 
 def test_signatures_come_from_the_table():
     assert str(inspect.signature(pl.load)).startswith("(tensor, offsets, shapes")
-    assert str(inspect.signature(pl.range)) == "(start, stop=None, step=None)"
+    assert str(inspect.signature(pl.range)) == "(start, stop=None, step=None, *, init_values=None)"
     notify = inspect.signature(pld.system.notify)
     assert list(notify.parameters) == ["target", "peer", "offsets", "value", "op"]
     assert notify.parameters["op"].kind is inspect.Parameter.KEYWORD_ONLY
