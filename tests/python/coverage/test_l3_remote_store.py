@@ -1,5 +1,5 @@
-"""Three ways to push data to the next rank: a tile, positionally and by keywords; and sums of what several
-ranks push to one place. The host computes the peer and passes it as INT32."""
+"""Ways to push data to the next rank: a tile, by position and by keyword; what was computed from tensors; and sums
+of what several ranks push to one place. The host computes the peer and passes it as INT32."""
 
 import numpy as np
 
@@ -77,6 +77,20 @@ def push_halves(
 
 
 @pl.function(type=pl.FunctionType.InCore)
+def push_sum(
+    x: pl.Tensor[[1, W], pl.FP32],
+    y: pl.Out[pl.Tensor[[1, W], pl.FP32]],
+    box: pld.DistributedTensor[[1, W], pl.FP32],
+    bell: pld.DistributedTensor[[1, 1], pl.INT32],
+    peer: pl.Scalar[pl.INT32],
+) -> pl.Tensor[[1, W], pl.FP32]:
+    pld.remote_store(pl.tensor.add(x, x), target=box, peer=peer, offsets=[0, 0])
+    pld.system.notify(target=bell, peer=peer, offsets=[0, 0], value=1, op=pld.NotifyOp.Set)
+    pld.system.wait(signal=bell, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+    return pl.store(pl.load(box, [0, 0], [1, W]), [0, 0], y)
+
+
+@pl.function(type=pl.FunctionType.InCore)
 def add_up(
     x: pl.Tensor[[1, W], pl.FP32],
     y: pl.Out[pl.Tensor[[1, W], pl.FP32]],
@@ -113,6 +127,11 @@ def test_push(ranks, transport):
 def test_push_halves(ranks, transport):
     x, y = run(pushing(push_halves, 2), ranks)
     assert (y == np.roll(np.roll(x, 1, axis=0), W // 2, axis=2)).all()
+
+
+def test_push_sum(ranks, transport):
+    x, y = run(pushing(push_sum, 1), ranks)
+    assert (y == 2 * np.roll(x, 1, axis=0)).all()
 
 
 def test_add_up(ranks, transport):
