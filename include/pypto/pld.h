@@ -219,6 +219,11 @@ PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile,
                                  int32_t ndim, const int64_t *shape, const int64_t *extents,
                                  const int64_t *offsets);
 
+/* A new packed tensor of this rank, every element `value`; lives until the dispatch ends. Fails when the
+ * machine does not have the memory. */
+PYPTO_API pld_tensor pld_create_tensor(pld_core *core, int32_t dtype, int32_t ndim,
+                                       const int64_t *shape, double value);
+
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
  * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. In a wrapper
  * each of them first waits as pld_await does. */
@@ -388,6 +393,8 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
     (pld_line(core, __LINE__), pld_tile_slice_part(core, __VA_ARGS__))
 #define pld_tile_assemble(core, ...) \
     (pld_line(core, __LINE__), pld_tile_assemble(core, __VA_ARGS__))
+#define pld_create_tensor(core, ...) \
+    (pld_line(core, __LINE__), pld_create_tensor(core, __VA_ARGS__))
 #define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))

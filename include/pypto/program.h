@@ -122,6 +122,11 @@ PYPTO_API pld_tensor pld_slice(pld_host *host, const pld_tensor *tensor, const i
 PYPTO_API pld_tensor pld_host_part(pld_host *host, const pld_tensor *tensor, const int64_t *offsets,
                                    const int64_t *extents);
 
+/* A new packed tensor in memory that all devices share, every element `value`; lives until the call ends.
+ * Fails when the machine does not have the memory. */
+PYPTO_API pld_tensor pld_host_create_tensor(pld_host *host, int32_t dtype, int32_t ndim,
+                                            const int64_t *shape, double value);
+
 /* Posts one run of `wrapper` on a device (an index into the device ids of the run). Returns at
  * once. On one device a dispatch starts when every earlier one is complete that passes a window of
  * the same domain, or touches the same memory of host tensors, one of the two writing; among devices
@@ -141,6 +146,8 @@ PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message,
 #define pld_index(host, ...) (pld_host_line(host, __LINE__), pld_index(host, __VA_ARGS__))
 #define pld_slice(host, ...) (pld_host_line(host, __LINE__), pld_slice(host, __VA_ARGS__))
 #define pld_host_part(host, ...) (pld_host_line(host, __LINE__), pld_host_part(host, __VA_ARGS__))
+#define pld_host_create_tensor(host, ...) \
+    (pld_host_line(host, __LINE__), pld_host_create_tensor(host, __VA_ARGS__))
 #define pld_dispatch(host, ...) (pld_host_line(host, __LINE__), pld_dispatch(host, __VA_ARGS__))
 #define pld_host_fail(host, ...) (pld_host_line(host, __LINE__), pld_host_fail(host, __VA_ARGS__))
 

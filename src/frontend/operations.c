@@ -322,6 +322,11 @@ static ir_stmt *emit_do(lowering *fl, const op_call *call)
     return s;
 }
 
+static bool is_creation(const op_def *op)
+{
+    return op->id == OP_CREATE_TENSOR || op->id == OP_HOST_CREATE_TENSOR;
+}
+
 static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_type *type,
                                     int64_t target)
 {
@@ -334,6 +339,8 @@ static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_
         vec_push(fl->a, &fl->fe->program->buffers, added);
     } else if (ir_is_handle(type->kind)) {
         var->root = root_of(call->op, call->operands);
+        if (is_creation(call->op))
+            var->root = var;
         if (type->kind == IR_WINDOW && var->root != NULL)
             var->buffer = var->root->buffer;
     }
@@ -407,6 +414,18 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
 }
 
 /* ---- allocations ---- */
+
+/* A tensor of the host function: all of them exist before the first dispatch. */
+static bool check_creation(lowering *fl, pypto_span span)
+{
+    int32_t body = fl->spliced != NULL ? fl->spliced->depth : 0;
+    if (fl->depth == body && fl->loops == 0)
+        return true;
+    report(fl->fe, DIAG_MISPLACED_TENSOR, span,
+           "create one in front of it, with a dimension more if each turn needs its own",
+           "pl.create_tensor must be a top-level statement of a host function");
+    return false;
+}
 
 static bool check_allocation(lowering *fl, pypto_span span, int64_t target)
 {
@@ -517,6 +536,7 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const char *written,
         given[0] = decides;
     if (!check_plane(fl, op, op->spellings[0], call->span) ||
         (op->id == OP_ALLOC_WINDOW && !check_allocation(fl, call->span, target)) ||
+        (op->id == OP_HOST_CREATE_TENSOR && !check_creation(fl, call->span)) ||
         !bind_arguments(fl, op, call, given))
         return poison();
     ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);

@@ -50,8 +50,31 @@ static void assign_scalar(lowering *fl, int64_t name, dsl_value v, pypto_span sp
     scope_bind(fl, name, var_value(fl->a, target, span), span);
 }
 
+/* An output that is rebound to a new tensor would never be written. */
+static bool rebinds_output(lowering *fl, int64_t name, const dsl_value *v, pypto_span span)
+{
+    const ir_var *root = v->var->root;
+    const char *output = fl->names.names[name];
+    if (v->var->type.kind != IR_TENSOR || root == NULL || root->kind != IR_VAR_LOCAL)
+        return false;
+    for (int64_t i = 0; i < fl->ir->params.count; i++) {
+        const ir_var *param = fl->ir->params.items[i];
+        if (strcmp(param->name, output) != 0 || param->direction == PLD_IN)
+            continue;
+        report(fl->fe, DIAG_BAD_ASSIGNMENT, span, "give the new tensor a name of its own",
+               "'%s' is an output: rebound to a new tensor, the caller's would never be written",
+               output);
+        return true;
+    }
+    return false;
+}
+
 static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
+    if (rebinds_output(fl, name, &v, span)) {
+        scope_poison(fl, name);
+        return;
+    }
     const binding *b = fl->names.bindings[name];
     bool at_run_time = b->state == BINDING_BOUND && b->cell && b->v.kind == VALUE_VAR &&
                        ir_type_equal(&b->v.var->type, &v.var->type);

@@ -190,6 +190,7 @@ static void host_destroy(pld_host *host)
     alloc_free(host->args);
     alloc_free(host->windows);
     order_destroy(&host->order);
+    alloc_free(host->created);
 }
 
 /* Shows the script line of the first diagnostic, if the script can be read. */

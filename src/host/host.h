@@ -128,6 +128,9 @@ struct pld_host {
     staged *staged;
     pld_arg *args;
     host_window *windows;
+    heap_block *created; /* tensors that the host function made, in the staging area */
+    int32_t created_count;
+    int32_t created_capacity;
     host_order order;
     int32_t line;
     fiber *main;
@@ -145,6 +148,8 @@ PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
 PYPTO_NODISCARD pypto_status stage_in(pld_host *host);
 void stage_out(pld_host *host);
 void stage_release(pld_host *host);
+/* A block of the staging area that stage_release() gives back; not zeroed. */
+PYPTO_NODISCARD pypto_status stage_create(pld_host *host, int64_t bytes, char **block);
 
 /* host_api.c: leave the host function for good, as a failing call of it does. */
 void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "host/host.h"
 #include "runtime/args.h"
+#include "runtime/views.h"
 #include "sched/describe.h"
 
 #include <stdarg.h>
@@ -110,23 +111,6 @@ pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint
     return (pld_buffer){buffer};
 }
 
-/* Fills packed row-major shape and strides; returns the bytes, or -1 when they cannot be counted.
- */
-static int64_t fill_packed(pld_tensor *t, int32_t dtype, int32_t ndim, const int64_t *shape)
-{
-    int64_t elems = 1;
-    t->dtype = dtype;
-    t->ndim = ndim;
-    for (int32_t d = ndim - 1; d >= 0; --d) {
-        t->shape[d] = shape[d];
-        t->stride[d] = elems;
-        if (shape[d] < 0 || !size_mul(elems, shape[d], &elems))
-            return -1;
-    }
-    int64_t bytes;
-    return size_mul(elems, pypto_dtype_bytes((pypto_dtype)dtype), &bytes) ? bytes : -1;
-}
-
 pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, int32_t ndim,
                             const int64_t *shape)
 {
@@ -137,12 +121,14 @@ pld_tensor(pld_window_view)(pld_host *host, pld_buffer buffer, int32_t dtype, in
     if (pypto_dtype_bytes((pypto_dtype)dtype) == 0)
         host_error(host, DIAG_BAD_DISPATCH, NULL, "%d is no element type", dtype);
     const host_window *window = &host->windows[buffer.index];
-    pld_tensor t = {.data = window->view.base, .window = &window->view};
+    pld_tensor t;
     char text[LIST_TEXT];
     if (ndim < 0 || ndim > PYPTO_MAX_DIMS)
         host_error(host, DIAG_BAD_DISPATCH, NULL,
                    "a window has %d dimensions, at most %d are possible", ndim, PYPTO_MAX_DIMS);
-    const int64_t bytes = fill_packed(&t, dtype, ndim, shape);
+    const int64_t bytes = view_packed(&t, dtype, ndim, shape);
+    t.data = window->view.base;
+    t.window = &window->view;
     if (bytes < 0 || bytes > window->bytes)
         host_error(
             host, DIAG_WINDOW_TOO_LARGE,

@@ -1,7 +1,10 @@
-/* Tensors in a host function: views of its parameters. They are descriptors; no byte moves, and nothing
- * waits. Called by compiled host functions; see host_api.c for how a failing call leaves one. */
+/* Tensors in a host function: views of its parameters, which are descriptors (no byte moves), and tensors of
+ * its own. Nothing waits. Called by compiled host functions; see host_api.c for how a failing call leaves one. */
 #include "host/host.h"
 #include "runtime/views.h"
+#include "sched/describe.h"
+
+#include <string.h>
 
 static const char *tensor_name(const pld_host *host, const pld_tensor *tensor)
 {
@@ -68,4 +71,22 @@ pld_tensor(pld_host_part)(pld_host *host, const pld_tensor *tensor, const int64_
         "a subscript reaches from %lld to %lld in dimension %d of '%s', which has extent %lld",
         (long long)offsets[d], (long long)(offsets[d] + taken - 1), d, tensor_name(host, tensor),
         (long long)tensor->shape[d]);
+}
+
+pld_tensor(pld_host_create_tensor)(pld_host *host, int32_t dtype, int32_t ndim,
+                                   const int64_t *shape, double value)
+{
+    char text[LIST_TEXT];
+    pld_tensor tensor;
+    const int64_t bytes = view_packed(&tensor, dtype, ndim, shape);
+    if (bytes < 0)
+        host_error(
+            host, DIAG_BAD_DISPATCH, "extents are not negative, and the bytes must fit 63 bits",
+            "pl.create_tensor: %s is no shape", describe_list(text, sizeof text, shape, ndim));
+    pypto_status status = stage_create(host, bytes, &tensor.data);
+    if (!status_ok(status))
+        host_leave(host, status);
+    memset(tensor.data, 0, (size_t)bytes);
+    view_fill(&tensor, bytes, value);
+    return tensor;
 }

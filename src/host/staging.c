@@ -116,7 +116,7 @@ static void fill_view(staged *s, char *data, bool packed)
     }
 }
 
-static pypto_status take_block(pypto_worker *w, int64_t bytes, int64_t *offset)
+static pypto_status take_block(pypto_worker *w, int64_t bytes, const char *what, int64_t *offset)
 {
     *offset = heap_take(&w->staging, bytes);
     if (*offset < 0)
@@ -124,7 +124,7 @@ static pypto_status take_block(pypto_worker *w, int64_t bytes, int64_t *offset)
                            "%lld bytes of tensors do not fit into the staging area of %lld MiB",
                            (long long)bytes, (long long)(w->staging.limit >> 20));
     pypto_status status = heap_reserve(&w->seg, w->seg.set->staging_offset, &w->staging_reserved,
-                                       *offset + bytes, "tensor arguments");
+                                       *offset + bytes, what);
     if (!status_ok(status))
         heap_give(&w->staging, *offset, bytes);
     return status;
@@ -161,7 +161,7 @@ static pypto_status place_group(pld_host *host, int32_t i)
     const int64_t bytes =
         pack ? element_count(all[i].tensor) * elem_bytes(all[i].tensor) : high - low;
     int64_t offset;
-    pypto_status status = take_block(w, bytes, &offset);
+    pypto_status status = take_block(w, bytes, "tensor arguments", &offset);
     if (!status_ok(status))
         return status;
     char *block = w->seg.base + w->seg.set->staging_offset + offset;
@@ -212,6 +212,27 @@ pypto_status stage_in(pld_host *host)
     return STATUS_OK;
 }
 
+pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
+{
+    pypto_worker *w = host->w;
+    if (host->created_count == host->created_capacity) {
+        const int32_t capacity = host->created_capacity * 2 + 8;
+        heap_block *grown = alloc_resize(host->created, capacity, (int64_t)sizeof *grown);
+        if (grown == NULL)
+            return diag_no_memory();
+        host->created = grown;
+        host->created_capacity = capacity;
+    }
+    const int64_t taken = bytes > 0 ? bytes : 1;
+    int64_t offset;
+    pypto_status status = take_block(w, taken, "pl.create_tensor", &offset);
+    if (!status_ok(status))
+        return status;
+    host->created[host->created_count++] = (heap_block){offset, taken};
+    *block = w->seg.base + w->seg.set->staging_offset + offset;
+    return STATUS_OK;
+}
+
 void stage_out(pld_host *host)
 {
     for (int32_t i = 0; i < host->count; ++i) {
@@ -227,4 +248,6 @@ void stage_release(pld_host *host)
     for (int32_t i = 0; i < host->count; ++i)
         if (host->staged[i].owns_block)
             heap_give(&host->w->staging, host->staged[i].block, host->staged[i].block_bytes);
+    for (int32_t i = 0; i < host->created_count; ++i)
+        heap_give(&host->w->staging, host->created[i].offset, host->created[i].bytes);
 }

@@ -72,6 +72,9 @@ bool rule_view(op_call *call, ir_type *result);
 bool rule_tile_slice(op_call *call, ir_type *result);
 bool rule_part(op_call *call, ir_type *result);
 
+/* rules_create.c */
+bool rule_create_tensor(op_call *call, ir_type *result);
+
 /* rules_window.c */
 bool rule_alloc_window(op_call *call, ir_type *result);
 bool rule_window(op_call *call, ir_type *result);

@@ -1,11 +1,12 @@
 /* The device calls on a rank's own memory: boxes between tiles (packed, private) and tensors or windows
  * (strided), elements, and views. Every access is checked against the tensor before a byte moves.
  * Access to peers is in transfer.c. */
-#include "base/alloc.h"
 #include "runtime/box.h"
 #include "runtime/rank.h"
 #include "runtime/views.h"
 #include "sched/describe.h"
+
+#include <stdio.h>
 
 void *(pld_scratch)(pld_core *core)
 {
@@ -103,9 +104,22 @@ static void side_range(const box *b, const int64_t *stride, int64_t *low, int64_
     }
 }
 
+static void *take_memory(pld_core *core, int64_t bytes)
+{
+    dispatch *d = core->dispatch;
+    void *block = NULL;
+    pypto_status status = memory_take(&d->created, &d->owner->spare, bytes, &block);
+    if (status.kind == PYPTO_ERROR_NONE)
+        return block;
+    char text[FAILURE_TEXT];
+    snprintf(text, sizeof text, "%s",
+             status.diagnostics != NULL ? status.diagnostics->message : "memory is exhausted");
+    pypto_status_clear(&status);
+    task_fail(core, DIAG_NO_SPACE, "%s", text);
+}
+
 /* box_move() takes overlapping boxes when they have the same strides. For others the source is copied first,
- * to what is returned; NULL when there is no need. Does not outlive a task that is dropped: box_move()
- * into its target is the caller's next step, and a box of that kind is small. */
+ * to memory that is returned, of the dispatch; NULL when there is no need. */
 static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
 {
     bool same = true, empty = false;
@@ -121,10 +135,7 @@ static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
         target + (uintptr_t)to_low >= source + (uintptr_t)from_high)
         return NULL;
     const int64_t elems = box_pack(b->extents, b->ndim, packed);
-    char *copy = alloc_resize(NULL, elems, b->width);
-    if (copy == NULL)
-        task_fail(core, DIAG_OUT_OF_MEMORY, "no memory to copy %lld overlapping elements",
-                  (long long)elems);
+    char *copy = take_memory(core, elems * b->width);
     const box out = {copy, packed, b->source, b->source_stride, b->extents, b->ndim, b->width};
     box_move(core, &out, BOX_COPY, PYPTO_BOOL);
     b->source = copy;
@@ -152,7 +163,8 @@ static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor 
              pypto_dtype_bytes((pypto_dtype)target->dtype)};
     char *copy = copy_if_overlapping(core, &b, packed);
     box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
-    alloc_free(copy);
+    if (copy != NULL)
+        memory_give(&((dispatch *)core->dispatch)->created, copy);
     box_written(core, target, core->owner->header);
 }
 
@@ -221,6 +233,26 @@ void(pld_tile_assemble)(pld_core *core, void *target, const void *tile, int64_t 
     const int64_t at = check_tile_box(core, "an assemble", ndim, shape, to, extents, offsets);
     const box b = {(char *)target + at * width, to, tile, from, extents, ndim, width};
     box_move(core, &b, BOX_COPY, PYPTO_UINT8);
+}
+
+/* ---- new tensors ---- */
+
+pld_tensor(pld_create_tensor)(pld_core *core, int32_t dtype, int32_t ndim, const int64_t *shape,
+                              double value)
+{
+    char text[LIST_TEXT];
+    pld_tensor tensor;
+    task_check(core);
+    const int64_t bytes = view_packed(&tensor, dtype, ndim, shape);
+    if (bytes < 0)
+        task_fail(
+            core, DIAG_KERNEL_FAILED,
+            "pl.create_tensor: %s is no shape: extents are not negative, and the bytes must fit 63 "
+            "bits",
+            describe_list(text, sizeof text, shape, ndim));
+    tensor.data = take_memory(core, bytes);
+    view_fill(&tensor, bytes, value);
+    return tensor;
 }
 
 /* ---- elements ---- */

@@ -23,6 +23,7 @@ static void free_dispatch(dispatch *d)
 {
     node_free(&d->node);
     node_free(&d->awaiting);
+    memory_destroy(&d->created);
     alloc_free(d->args);
     alloc_free(d->tensors);
     alloc_free(d->windows);
@@ -117,6 +118,7 @@ static void complete(dispatch *d)
     if (d->next != NULL)
         d->next->previous = d->previous;
     r->by_number[d->number % DONE_WINDOW] = NULL;
+    memory_reset(&d->created, &r->spare);
     record_done(r, d->number);
     node_over(&d->node, dispatch_ready, r);
     d->next = r->pool;
@@ -432,6 +434,7 @@ void rank_destroy(rank *r)
         free_dispatch(d);
     }
     tasks_free_pool(r);
+    memory_destroy(&r->spare);
     alloc_free(r->by_number);
     sched_destroy(&r->s);
 }

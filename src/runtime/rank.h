@@ -9,6 +9,7 @@
 #define RUNTIME_RANK_H
 
 #include "runtime/graph.h"
+#include "runtime/memory.h"
 #include "runtime/protocol.h"
 #include "runtime/queue.h"
 #include "sched/sched.h"
@@ -58,7 +59,8 @@ struct dispatch {
     pld_task last_task;
     task **by_id; /* [id - 1]; NULL: over */
     int64_t by_id_capacity;
-    node awaiting; /* the wrapper, in pld_await */
+    node awaiting;  /* the wrapper, in pld_await */
+    memory created; /* tensors that the wrapper and its kernels made */
 };
 
 struct rank {
@@ -68,6 +70,7 @@ struct rank {
     dispatch **by_number; /* [number % DONE_WINDOW], of those not complete */
     dispatch *pool;
     task *task_pool;
+    memory spare;              /* of dispatches that are complete */
     outer_wait **waiting_last; /* end of s.outer, the list of waiting dispatches */
     bool counted_waiting;      /* in set_header.dispatch_waiters */
     _Atomic bool ending;

@@ -2,6 +2,12 @@
  * the call. */
 #include "runtime/views.h"
 
+#include "base/alloc.h"
+
+#include <pypto/pld_math.h>
+
+#include <string.h>
+
 int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
                   pld_tensor *view)
 {
@@ -21,4 +27,43 @@ int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_
     }
     view->data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
     return -1;
+}
+
+int64_t view_packed(pld_tensor *tensor, int32_t dtype, int32_t ndim, const int64_t *shape)
+{
+    int64_t elems = 1;
+    int64_t bytes;
+    *tensor = (pld_tensor){.dtype = dtype, .ndim = ndim};
+    for (int32_t d = ndim - 1; d >= 0; --d) {
+        tensor->shape[d] = shape[d];
+        tensor->stride[d] = elems;
+        if (shape[d] < 0 || !size_mul(elems, shape[d], &elems))
+            return -1;
+    }
+    return size_mul(elems, pypto_dtype_bytes((pypto_dtype)dtype), &bytes) ? bytes : -1;
+}
+
+/* The bytes of one element. */
+static void encode(pypto_dtype dtype, double value, void *element)
+{
+    const int64_t integer = (int64_t)value;
+    const float real = (float)value;
+    const uint16_t half = dtype == PYPTO_BF16 ? pld_float_to_bf16(real) : pld_float_to_fp16(real);
+    if (dtype == PYPTO_FP32)
+        memcpy(element, &real, sizeof real);
+    else if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
+        memcpy(element, &half, sizeof half);
+    else
+        memcpy(element, &integer, (size_t)pypto_dtype_bytes(dtype)); /* little-endian */
+}
+
+void view_fill(const pld_tensor *tensor, int64_t bytes, double value)
+{
+    char element[8];
+    const int64_t width = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    if (value == 0)
+        return;
+    encode((pypto_dtype)tensor->dtype, value, element);
+    for (int64_t at = 0; at < bytes; at += width)
+        memcpy(tensor->data + at, element, (size_t)width);
 }

@@ -9,4 +9,11 @@
 int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
                   pld_tensor *view);
 
+/* Fills everything of a packed row-major tensor but its memory. Returns its bytes, or -1 when an extent is
+ * negative or they cannot be counted. */
+int64_t view_packed(pld_tensor *tensor, int32_t dtype, int32_t ndim, const int64_t *shape);
+
+/* Sets every element of a packed tensor of zeros, which has that many bytes. */
+void view_fill(const pld_tensor *tensor, int64_t bytes, double value);
+
 #endif

@@ -1,0 +1,26 @@
+/* Memory that lives as long as a dispatch: tensors that its wrapper and kernels create. */
+#ifndef RUNTIME_MEMORY_H
+#define RUNTIME_MEMORY_H
+
+#include <pypto/status.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct memory_chunk memory_chunk;
+
+/* Chunks from which blocks are cut one behind the other: a dispatch has one, and the rank one of spare
+ * chunks, which those of its dispatches come from and go to. The rank's thread only. */
+typedef struct memory {
+    memory_chunk *chunks; /* the one that blocks are cut from first */
+} memory;
+
+/* `bytes` zeroed bytes, aligned to a cache line. Fails when the machine does not have them. */
+PYPTO_NODISCARD pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block);
+/* Gives back the block that was taken last. */
+void memory_give(memory *m, void *block);
+/* Gives back all blocks. Some chunks stay as spare ones. */
+void memory_reset(memory *m, memory *spare);
+void memory_destroy(memory *m);
+
+#endif

@@ -1,0 +1,197 @@
+"""pl.create_tensor in host functions (shared by all devices), wrappers and kernels (of the device)."""
+
+import os
+import resource
+import textwrap
+
+import numpy as np
+import pytest
+
+import pypto
+from programs import config, from_text
+
+PROGRAM = """
+@pl.jit.incore
+def add(a: pl.Tensor[[4, 8], pl.INT32], b: pl.Tensor[[4, 8], pl.INT32], c: pl.Out[pl.Tensor[[4, 8], pl.INT32]]):
+    c[:] = a + b
+    return c
+
+@pl.jit
+def step(a: pl.Tensor[[4, 8], pl.INT32], b: pl.Tensor[[4, 8], pl.INT32], c: pl.Out[pl.Tensor[[4, 8], pl.INT32]],
+         n: pl.Scalar[pl.INT64]):
+{wrapper}
+    return c
+
+@pl.jit.host
+def h(x: pl.Tensor[[NR, 4, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 4, 8], pl.INT32]], n: pl.Scalar[pl.INT64]):
+{host}
+    return y
+"""
+HOST = "for r in pl.range(pld.world_size()):\n    step(x[r], x[r], y[r], n, device=r)"
+
+
+def program(wrapper="add(a, b, c)", host=HOST):
+    def indented(text):
+        return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
+
+    return from_text(PROGRAM.format(wrapper=indented(wrapper), host=indented(host)))["h"]
+
+
+def run(wrapper="add(a, b, c)", host=HOST, devices=1, n=1):
+    h = program(wrapper, host)
+    x = np.arange(devices * 32, dtype=np.int32).reshape(devices, 4, 8)
+    y = np.zeros_like(x)
+    for _ in range(3):  # memory that was used before is as good as new
+        h(x, y, n, config=config(devices))
+    return x, y
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_scratch_of_a_wrapper(devices):
+    wrapper = """
+        t = pl.create_tensor([4, 8], dtype=pl.INT32)
+        u = pl.create_tensor(shape=[3, 4, 8], dtype=pl.INT32, init_value=7)
+        add(a, t, c)
+        add(a, c, t)
+        add(t, u[2], u[0])
+        for i in pl.range(2):
+            v = pl.create_tensor([4, 8], pl.INT32)
+            add(u[0], u[1], v)
+            add(u[0], v, u[1])
+        add(u[0], u[1], c)
+        """
+    x, y = run(wrapper, devices=devices)
+    u0 = x * 2 + 7
+    u1 = u0 + (u0 + 7)
+    u1 = u0 + (u0 + u1)
+    assert (y == u0 + u1).all()
+
+
+def test_a_tensor_made_in_a_kernel():
+    text = PROGRAM.replace(
+        "    c[:] = a + b\n",
+        "    t = pl.create_tensor([8, 4], dtype=pl.INT32)\n"
+        "    t[0, 3] = 9\n    c[:] = a + pl.reshape(t, [4, 8])\n",
+    )
+    h = from_text(text.format(wrapper="    add(a, b, c)", host=textwrap.indent(HOST, "    ")))["h"]
+    x = np.arange(32, dtype=np.int32).reshape(1, 4, 8)
+    y = np.zeros_like(x)
+    h(x, y, 1, config=config(1))
+    x[0, 0, 3] += 9
+    assert (y == x).all()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_shared_by_the_devices(devices):
+    host = """
+        t = pl.create_tensor([NR, 4, 8], dtype=pl.INT32)
+        u = pl.create_tensor([pld.world_size(), 4, 8], pl.INT32)
+        for r in pl.range(pld.world_size()):
+            step(x[r], u[r], t[r], n, device=r)
+        last = pld.world_size() - 1
+        for r in pl.range(pld.world_size()):
+            step(t[last - r], t[0], y[r], n, device=r)
+        """
+    x, y = run(host=host, devices=devices)
+    assert (y == x[::-1] + x[0]).all()
+
+
+@pytest.mark.parametrize("dtype", ["FP32", "FP16", "BF16", "INT8", "UINT16", "INT64", "BOOL"])
+def test_initial_values(dtype):
+    values = dict(BOOL="True", INT8="-3", INT64="-3", UINT16="65000")
+    value = values.get(dtype, "1.5")
+    text = f"""
+@pl.jit.incore
+def k(t: pl.Tensor[[3, 5], pl.{dtype}], u: pl.Tensor[[3, 5], pl.{dtype}], y: pl.Out[pl.Tensor[[2, 3, 5], pl.{dtype}]]):
+    y[0] = pl.load(t, [0, 0], [3, 5])
+    y[1] = pl.load(u, [0, 0], [3, 5])
+
+@pl.jit
+def c(u: pl.Tensor[[3, 5], pl.{dtype}], y: pl.Out[pl.Tensor[[2, 3, 5], pl.{dtype}]]):
+    t = pl.create_tensor([3, 5], pl.{dtype}, init_value={value})
+    k(t, u, y)
+
+@pl.jit.host
+def h(y: pl.Out[pl.Tensor[[2, 3, 5], pl.{dtype}]]):
+    u = pl.create_tensor([3, 5], pl.{dtype}, init_value={value})
+    c(u, y, device=0)
+"""
+    torch = pytest.importorskip("torch")
+    kinds = dict(FP32="float32", FP16="float16", BF16="bfloat16", INT8="int8", UINT16="int16", INT64="int64", BOOL="bool")
+    if dtype == "UINT16":
+        y = np.zeros((2, 3, 5), np.uint16)
+    else:
+        y = torch.zeros((2, 3, 5), dtype=getattr(torch, kinds[dtype]))
+    from_text(text)["h"](y, config=config(1))
+    assert (y == eval(value)).all()
+
+
+def resident_bytes():
+    """Of this process and its workers, shared memory included."""
+    total = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                parent = file.read().rpartition(")")[2].split()[1]
+            if str(os.getpid()) in (pid, parent):
+                with open(f"/proc/{pid}/statm") as file:
+                    total += int(file.read().split()[1]) * resource.getpagesize()
+        except OSError:
+            pass
+    return total
+
+
+def test_nothing_is_lost_over_many_calls():
+    """Each call makes 8 MiB in the wrapper and 8 MiB in the host function."""
+    wrapper = "t = pl.create_tensor([2097152], dtype=pl.INT32)\nt[n] = 5\nadd(a, b, c)\nc[0, 0] = t[n] + t[n + 1]"
+    host = "t = pl.create_tensor([2097152], dtype=pl.INT32)\n" + HOST
+    h = program(wrapper, host)
+    x = np.ones((1, 4, 8), np.int32)
+    y = np.zeros_like(x)
+    before = 0
+    for i in range(24):
+        h(x, y, 7, config=config(1))
+        before = resident_bytes() if i == 3 else before
+    assert y[0, 0, 0] == 5
+    assert resident_bytes() - before < 64 << 20
+
+
+HUGE = "[1024, 1024, 1024, 1024, 1024]"
+
+
+@pytest.mark.parametrize(
+    "wrapper, host, words",
+    [
+        (f"t = pl.create_tensor({HUGE}, dtype=pl.INT32)\nadd(a, b, c)", HOST, r"pl.create_tensor: \d+ more MiB of memory were asked for, \d+ MiB are available"),
+        ("add(a, b, c)", f"t = pl.create_tensor({HUGE}, dtype=pl.INT32)\n{HOST}", "do not fit into the staging area"),
+        ("for i in pl.range(n):\n    t = pl.create_tensor([i - 1], dtype=pl.INT32)\nadd(a, b, c)", HOST, r"\[-1\] is no shape"),
+    ],
+)
+def test_what_cannot_be_had(wrapper, host, words):
+    """A call that cannot have its memory fails; the next one is fine."""
+    for _ in range(2):
+        with pytest.raises(pypto.Error, match=words):
+            run(wrapper, host)
+    run()
+
+
+@pytest.mark.parametrize(
+    "wrapper, host, error, words",
+    [
+        ("pass", "for r in pl.range(1):\n    t = pl.create_tensor([4, 8], dtype=pl.INT32)", ValueError, "must be a top-level statement"),
+        ("pass", "if pld.world_size() > 1:\n    t = pl.create_tensor([4, 8], dtype=pl.INT32)", ValueError, "must be a top-level statement"),
+        ("t = pl.create_tensor([4, 8], pl.INT32, shape=[2])", HOST, pypto.Error, "multiple values for argument 'shape'"),
+        ("t = pl.create_tensor([4, 8], pl.INT32, dtype=pl.INT32)", HOST, pypto.Error, "multiple values for argument 'dtype'"),
+        ("t = pl.create_tensor([4, 8])", HOST, pypto.Error, "missing 1 required positional argument: 'dtype'"),
+        ("t = pl.create_tensor([4, 0], pl.INT32)", HOST, pypto.Error, "must be positive"),
+        ("t = pl.create_tensor([], pl.INT32)", HOST, pypto.Error, "shape must be non-empty"),
+        ("t = pl.create_tensor([4], pl.INT32, init_value=n)", HOST, pypto.Error, "must be a constant"),
+        ("t = pl.create_tensor([4], pl.INT8, init_value=300)", HOST, pypto.Error, "does not fit"),
+        ("t = pl.create_tensor([4, 8], pl.FP32)\nadd(t, t, c)", HOST, pypto.Error, "fp32"),
+        ("t = pl.create_tensor([4, 8], pl.INT32)\nreturn t", HOST, pypto.Error, "a function returns storage of its parameters"),
+        ("c = pl.create_tensor([4, 8], pl.INT32)\nadd(a, b, c)", HOST, pypto.Error, "'c' is an output"),
+    ],
+)
+def test_refused(wrapper, host, error, words):
+    with pytest.raises(error, match=words):
+        run(wrapper, host)
