@@ -273,8 +273,9 @@ typedef struct pld_submit_options {
  *
  * A task starts when every earlier task is over that writes what it reads or writes, or reads what it
  * writes. What is read and written is the memory of its tensor arguments, by the parameters'
- * directions; of a window, the own slice stands for all slices. Tasks without such order may overlap:
- * while one waits for a signal, others run. `options` may be NULL. */
+ * directions, for windows by their uses (pld_param); of a window, the own slice stands for all slices.
+ * A task that waits for signals holds up no later one because that notifies. Tasks without such order
+ * may overlap: while one waits for a signal, others run. `options` may be NULL. */
 PYPTO_API pld_task pld_submit(pld_core *core, const struct pld_function *kernel,
                               const pld_arg *args, int32_t count);
 PYPTO_API pld_task pld_submit_with(pld_core *core, const struct pld_function *kernel,

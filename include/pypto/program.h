@@ -31,6 +31,17 @@ typedef enum pld_plane {
 typedef enum pld_param_kind { PLD_PARAM_TENSOR, PLD_PARAM_WINDOW, PLD_PARAM_SCALAR } pld_param_kind;
 typedef enum pld_direction { PLD_IN = 0, PLD_OUT = 1, PLD_INOUT = 2 } pld_direction;
 
+/* What a kernel does to a window, beyond what the direction of its parameter says: the order among
+ * tasks follows from it. Signals order themselves: a task that waits for cells of a window holds up
+ * no later one that notifies through it. */
+typedef enum pld_use {
+    PLD_USES_NOTHING = 1, /* none of the others: said so that it is not taken for "unknown" */
+    PLD_READS = 2,
+    PLD_WRITES = 4, /* own slice or a peer's */
+    PLD_NOTIFIES = 8,
+    PLD_AWAITS = 16
+} pld_use;
+
 /* What a parameter of the host function promises. `shape` entries below 0 are dynamic: -1 - k names
  * entry k of pld_function.dims, whose extents must agree wherever the name occurs. */
 typedef struct pld_param {
@@ -43,6 +54,8 @@ typedef struct pld_param {
     /* The dimension that the host function subscripts with a loop over all devices, or -1. Its
      * extent must be at least the number of devices; a dynamic one must equal it. */
     int32_t world_dim;
+    /* pld_use bits; 0: reads, and unless it is PLD_IN writes. */
+    uint32_t uses;
 } pld_param;
 
 typedef struct pld_function {

@@ -316,6 +316,26 @@ static const char *quoted(emitter *e, const char *string)
     return out.bytes;
 }
 
+/* "PLD_READS | PLD_AWAITS"; "0" for what is no window of a kernel. */
+static const char *uses_of(emitter *e, const ir_var *param)
+{
+    static const struct {
+        pld_use use;
+        const char *name;
+    } names[] = {{PLD_USES_NOTHING, "PLD_USES_NOTHING"},
+                 {PLD_READS, "PLD_READS"},
+                 {PLD_WRITES, "PLD_WRITES"},
+                 {PLD_NOTIFIES, "PLD_NOTIFIES"},
+                 {PLD_AWAITS, "PLD_AWAITS"}};
+    if (param->uses == 0)
+        return "0";
+    text out = {.a = e->a};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((param->uses & names[i].use) != 0)
+            text_printf(&out, "%s%s", out.length > 0 ? " | " : "", names[i].name);
+    return out.bytes;
+}
+
 static void emit_param(emitter *e, const ir_function *f, int64_t index, dim_names *dims)
 {
     static const char *const directions[] = {"PLD_IN", "PLD_OUT", "PLD_INOUT"};
@@ -329,9 +349,9 @@ static void emit_param(emitter *e, const ir_function *f, int64_t index, dim_name
         text_printf(&shape, "%s%lld", d > 0 ? ", " : "",
                     (long long)extent_code(e, dims, param->type.shape[d]));
     int32_t world_dim = index < f->world_dims.count ? f->world_dims.items[index] : -1;
-    emit_line(e, "{%s, %s, %s, %s, %d, {%s}, %d},", quoted(e, param->name), kind,
+    emit_line(e, "{%s, %s, %s, %s, %d, {%s}, %d, %s},", quoted(e, param->name), kind,
               directions[param->direction], c_dtype_name(param->type.dtype), param->type.ndim,
-              shape.bytes, world_dim);
+              shape.bytes, world_dim, uses_of(e, param));
 }
 
 void emit_table(emitter *e, const ir_function *f)

@@ -155,6 +155,7 @@ struct ir_var {
     ir_type type;
     pypto_span span;         /* of the first definition */
     pld_direction direction; /* PARAM */
+    uint32_t uses; /* PARAM that is a window of a kernel: pld_use bits, by passes/effects */
     /* For handles: the parameter or allocation whose storage this names, itself if it is one; NULL
      * when it depends on control flow. */
     ir_var *root;

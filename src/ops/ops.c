@@ -203,20 +203,21 @@ static int32_t param_named(const op_def *def, const char *start, size_t length)
     return -1;
 }
 
-/* "r:a w:b s:c". A signal (s) is read and written. */
+/* "r:a w:b n:c a:d" */
 static void parse_effects(const op_row *row, op_def *def)
 {
     for (const char *at = row->effects; *at != '\0';) {
         size_t length = strcspn(at, " ");
         int32_t param = length > 2 && at[1] == ':' ? param_named(def, at + 2, length - 2) : -1;
-        if (param < 0 || strchr("rws", at[0]) == NULL) {
+        if (param < 0 || strchr("rwna", at[0]) == NULL) {
             note_problem(row->id_name);
             return;
         }
-        if (at[0] != 'w')
-            def->reads |= 1u << param;
-        if (at[0] != 'r')
-            def->writes |= 1u << param;
+        const uint32_t bit = 1u << param;
+        def->reads |= at[0] == 'r' || at[0] == 'a' ? bit : 0;
+        def->writes |= at[0] == 'w' || at[0] == 'n' ? bit : 0;
+        def->notifies |= at[0] == 'n' ? bit : 0;
+        def->awaits |= at[0] == 'a' ? bit : 0;
         at += length;
         at += strspn(at, " ");
     }

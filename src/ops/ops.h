@@ -17,7 +17,8 @@
  *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand;
  *              "tile:name": a tile that is valid where that operand is (else where its first tile is)
  *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
- *   effects    which operands' storage it reads and writes: "r:source w:target s:signal"
+ *   effects    which operands' storage it reads and writes: "r:source w:target"; an
+ *              operand whose cells it notifies, or waits for: "n:target", "a:signal"
  *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
  *              them and gives the result type
  *   emit       the C text, with placeholders:
@@ -123,8 +124,10 @@ typedef struct op_def {
     bool on_chip;
     bool in_core;
     const char *effects;
-    uint32_t reads;  /* bit i: reads the storage of operand i */
-    uint32_t writes; /* bit i: writes it */
+    uint32_t reads;    /* bit i: reads the storage of operand i */
+    uint32_t writes;   /* bit i: writes it */
+    uint32_t notifies; /* bit i: sends signals through it, which counts as writing too */
+    uint32_t awaits;   /* bit i: waits for signals in it, which counts as reading too */
     op_rule rule;
     /* Another row that shares a spelling, for operands of another kind; NULL behind the last. */
     const struct op_def *next_form;

@@ -1,39 +1,73 @@
 /* What kernels do to windows, whatever their parameters are declared as.
  *
- * A window may be written through a parameter that is declared as input (a push to a peer, a notify),
- * and the run-time orders the tasks of a dispatch by directions. So a window parameter that its kernel
- * writes becomes InOut here. Plain tensors need nothing: to write an input is an error. */
+ * A window may be written through a parameter that is declared as input (a push to a peer), and one
+ * that is declared InOut may only be waited on. The run-time orders the tasks of a dispatch by what
+ * they do, so each window parameter of a kernel gets its uses here. Plain tensors need nothing: what
+ * is not declared as output cannot be written. */
 #include "base/diag.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 
-static void mark_written(ir_function *f, const ir_var *var)
+static void add_uses(ir_function *f, const ir_var *var, uint32_t uses)
 {
-    if (var->type.kind != IR_WINDOW)
+    if (var->type.kind != IR_WINDOW || uses == 0)
         return;
     for (int64_t i = 0; i < f->params.count; i++) {
         ir_var *param = f->params.items[i];
         /* Without a root, control flow decides which window it is: it may be any. */
-        const bool meant = var->root == NULL ? param->type.kind == IR_WINDOW : var->root == param;
-        if (meant && param->direction == PLD_IN)
-            param->direction = PLD_INOUT;
+        if (param->type.kind == IR_WINDOW && (var->root == NULL || var->root == param))
+            param->uses |= uses;
     }
+}
+
+static uint32_t uses_of_operand(const ir_stmt *s, int32_t i)
+{
+    if (s->kind == IR_CALL)
+        return s->callee->params.items[i]->uses & ~(uint32_t)PLD_USES_NOTHING;
+    const uint32_t bit = 1u << i;
+    const op_def *op = s->op_def;
+    return ((op->notifies & bit) != 0 ? PLD_NOTIFIES
+            : (op->writes & bit) != 0 ? PLD_WRITES
+                                      : 0u) |
+           ((op->awaits & bit) != 0  ? PLD_AWAITS
+            : (op->reads & bit) != 0 ? PLD_READS
+                                     : 0u);
+}
+
+/* Scalar expressions have no effects, and so what they name they read. */
+static void visit_var(void *context, ir_var *var)
+{
+    add_uses(context, var, PLD_READS);
 }
 
 static void visit(void *context, ir_stmt *s)
 {
     for (int32_t i = 0; i < s->operand_count; i++) {
-        const bool writes = (s->kind == IR_DO && op_writes(s->op_def, i)) ||
-                            (s->kind == IR_CALL && s->callee->params.items[i]->direction != PLD_IN);
-        if (writes && s->operands[i].kind == IR_OPERAND_VAR)
-            mark_written(context, s->operands[i].var);
+        const ir_operand *operand = &s->operands[i];
+        if (operand->kind == IR_OPERAND_VAR)
+            add_uses(context, operand->var, uses_of_operand(s, i));
+        ir_visit_expr(operand->expr, visit_var, context);
+        for (int32_t k = 0; k < operand->count; k++)
+            ir_visit_expr(operand->exprs[k], visit_var, context);
     }
+    ir_visit_expr(s->value, visit_var, context);
+    ir_visit_expr(s->start, visit_var, context);
+    ir_visit_expr(s->stop, visit_var, context);
+    ir_visit_expr(s->step, visit_var, context);
 }
 
 pypto_status pass_effects(ir_program *p)
 {
-    for (int64_t i = 0; i < p->functions.count; i++) /* callees come before callers */
-        if (p->functions.items[i]->plane == PLD_PLANE_CORE)
-            ir_visit_stmts(&p->functions.items[i]->body, visit, p->functions.items[i]);
+    for (int64_t i = 0; i < p->functions.count; i++) { /* callees come before callers */
+        ir_function *f = p->functions.items[i];
+        if (f->plane != PLD_PLANE_CORE)
+            continue;
+        ir_visit_stmts(&f->body, visit, f);
+        for (int64_t k = 0; k < f->params.count; k++) {
+            ir_var *param = f->params.items[k];
+            if (param->type.kind == IR_WINDOW && param->uses == 0)
+                param->uses = PLD_USES_NOTHING;
+        }
+    }
     return STATUS_OK;
 }

@@ -22,7 +22,7 @@ PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target);
 /* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and
  * which dimensions of host tensors count devices. */
 PYPTO_NODISCARD pypto_status pass_infer_domains(ir_program *p);
-/* Makes the directions of kernels' window parameters say what the kernels do. */
+/* Notes what kernels do to their window parameters (ir_var.uses). */
 PYPTO_NODISCARD pypto_status pass_effects(ir_program *p);
 /* Places every tile in its kernel's scratch memory; tiles whose lives do not overlap share it. */
 PYPTO_NODISCARD pypto_status pass_plan_scratch(ir_program *p, const platform *target);

@@ -1,7 +1,7 @@
 /* Tasks: what a running wrapper submits, in which order they run, and their blocks.
  *
  * A task is a node of its dispatch's graph. Unless told otherwise it comes after every earlier task
- * that is not over and touches the same memory, one of the two writing: exact to the element, found by
+ * that is not over and uses the same memory in a way that matters: exact to the element, found by
  * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
  * many lets them run in between. */
 #include "runtime/args.h"
@@ -154,31 +154,50 @@ static void task_ready(void *context, node *n)
 
 /* ---- order ---- */
 
-static bool is_access(const task *t, int32_t i)
+/* What a task does to an argument, as pld_use bits. */
+static uint32_t uses_of(const task *t, int32_t i)
 {
-    return t->args[i].kind == PLD_ARG_TENSOR && (t->independent_args >> (i & 63) & 1) == 0;
+    if (t->args[i].kind != PLD_ARG_TENSOR || (t->independent_args >> (i & 63) & 1) != 0)
+        return 0;
+    const pld_param *param = &t->function->params[i];
+    if (param->uses != 0)
+        return param->uses;
+    return param->direction == PLD_IN ? PLD_READS : PLD_READS | PLD_WRITES;
 }
 
-static bool writes_arg(const task *t, int32_t i)
+/* Whether the later of two uses of the same memory must come after the earlier one is over. Signals
+ * have an order of their own: a wait does not come before the notify that it may wait for, and among
+ * notifies only the last of several sets matters. */
+static bool uses_conflict(uint32_t earlier, uint32_t later)
 {
-    return t->function->params[i].direction != PLD_IN;
+    const uint32_t any = PLD_READS | PLD_WRITES | PLD_NOTIFIES | PLD_AWAITS;
+    if ((earlier & PLD_WRITES) != 0)
+        return (later & any) != 0;
+    if ((later & PLD_WRITES) != 0)
+        return (earlier & any) != 0;
+    if ((earlier & PLD_NOTIFIES) != 0 && (later & PLD_READS) != 0)
+        return true;
+    return (later & PLD_NOTIFIES) != 0 && (earlier & PLD_AWAITS) == 0 &&
+           (earlier & (PLD_READS | PLD_NOTIFIES)) != 0;
 }
 
-/* Whether the task touches memory of `tensor`, and one of the two writes. */
-static bool conflicts(const task *t, const pld_tensor *tensor, bool writes)
+/* Whether a later access to `tensor` must wait for the task. */
+static bool must_wait(const task *earlier, const pld_tensor *tensor, uint32_t later)
 {
-    for (int32_t i = 0; i < t->arg_count; ++i)
-        if (is_access(t, i) && (writes || writes_arg(t, i)) &&
-            views_overlap(t->args[i].tensor, tensor))
+    for (int32_t i = 0; i < earlier->arg_count; ++i)
+        if (uses_conflict(uses_of(earlier, i), later) &&
+            views_overlap(earlier->args[i].tensor, tensor))
             return true;
     return false;
 }
 
 static bool must_follow(const task *later, const task *earlier)
 {
-    for (int32_t i = 0; i < later->arg_count; ++i)
-        if (is_access(later, i) && conflicts(earlier, later->args[i].tensor, writes_arg(later, i)))
+    for (int32_t i = 0; i < later->arg_count; ++i) {
+        const uint32_t uses = uses_of(later, i);
+        if (uses != 0 && must_wait(earlier, later->args[i].tensor, uses))
             return true;
+    }
     return false;
 }
 
@@ -304,7 +323,8 @@ void(pld_await)(pld_core *core, const pld_tensor *tensor, bool writes)
 {
     dispatch *d = need_wrapper(core, "wait for tasks");
     for (task *t = d->tasks; t != NULL; t = t->next)
-        if (conflicts(t, tensor, writes) && !node_after(&d->awaiting, &t->node))
+        if (must_wait(t, tensor, writes ? PLD_WRITES : PLD_READS) &&
+            !node_after(&d->awaiting, &t->node))
             out_of_memory(core);
     if (d->awaiting.waits == 0)
         return;

@@ -100,10 +100,10 @@ static void reduce_step_entry(pld_core *core, const pld_arg *args)
 }
 
 static const pld_param reduce_step_params[] = {
-    {"inp", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 2, {1, 256}, -1},
-    {"out", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {1, 256}, -1},
-    {"data", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_FP32, 2, {1, 256}, -1},
-    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1},
+    {"inp", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 2, {1, 256}, -1, 0},
+    {"out", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {1, 256}, -1, 0},
+    {"data", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_FP32, 2, {1, 256}, -1, PLD_READS | PLD_WRITES},
+    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1, PLD_NOTIFIES | PLD_AWAITS},
 };
 static const char *const reduce_step_dims[] = {"NR"};
 static const pld_function reduce_step_function = {
@@ -125,10 +125,10 @@ static void chip_orch_entry(pld_core *core, const pld_arg *args)
 }
 
 static const pld_param chip_orch_params[] = {
-    {"inp", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 2, {1, 256}, -1},
-    {"out", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {1, 256}, -1},
-    {"data", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_FP32, 2, {1, 256}, -1},
-    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1},
+    {"inp", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 2, {1, 256}, -1, 0},
+    {"out", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {1, 256}, -1, 0},
+    {"data", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_FP32, 2, {1, 256}, -1, 0},
+    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1, 0},
 };
 static const char *const chip_orch_dims[] = {"NR"};
 static const pld_function chip_orch_function = {
@@ -149,8 +149,8 @@ static void orchestrator_entry(pld_host *host, const pld_arg *args)
 }
 
 static const pld_param orchestrator_params[] = {
-    {"inputs", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 3, {-1, 1, 256}, 0},
-    {"outputs", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 3, {-1, 1, 256}, 0},
+    {"inputs", PLD_PARAM_TENSOR, PLD_IN, PYPTO_FP32, 3, {-1, 1, 256}, 0, 0},
+    {"outputs", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 3, {-1, 1, 256}, 0, 0},
 };
 static const char *const orchestrator_dims[] = {"NR"};
 static const pld_function orchestrator_function = {

@@ -88,8 +88,11 @@ static void test_effects(void **state)
     assert_true(op_writes(store, 2));
     assert_false(op_reads(store, 2));
     assert_false(op_writes(store, 0));
-    assert_true(op_reads(op_get(OP_NOTIFY), 0));
+    assert_false(op_reads(op_get(OP_NOTIFY), 0));
     assert_true(op_writes(op_get(OP_NOTIFY), 0));
+    assert_int_equal(op_get(OP_NOTIFY)->notifies, 1);
+    assert_int_equal(op_get(OP_WAIT)->awaits, 1);
+    assert_int_equal(op_get(OP_LOAD)->awaits, 0);
     assert_true(op_reads(op_get(OP_WAIT), 0));
     assert_false(op_writes(op_get(OP_WAIT), 0));
     assert_int_equal(op_get(OP_LOAD)->result_param, -1);

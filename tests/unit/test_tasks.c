@@ -96,6 +96,14 @@ static void wait_and_fill_kernel(pld_core *core, const pld_arg *args)
     }
 
 static const pld_param bell_params[] = {WINDOW("bell"), SCALAR("cell"), SCALAR("number")};
+#define USED(n, u)                                                                                \
+    {                                                                                             \
+        .name = (n), .kind = PLD_PARAM_WINDOW, .direction = PLD_INOUT, .world_dim = -1, .uses = u \
+    }
+static const pld_param await_params[] = {USED("bell", PLD_AWAITS), SCALAR("cell"),
+                                         SCALAR("number")};
+static const pld_param notify_params[] = {USED("bell", PLD_NOTIFIES), SCALAR("cell"),
+                                          SCALAR("number")};
 static const pld_param step_params[] = {TENSOR("from", PLD_IN), TENSOR("to", PLD_OUT),
                                         WINDOW("bell"), SCALAR("cell")};
 static const pld_param block_params[] = {TENSOR("to", PLD_OUT)};
@@ -116,6 +124,8 @@ CORE(wait, bell_params);
 CORE(defer, bell_params);
 CORE(ring, bell_params);
 CORE(step, step_params);
+FUNCTION(await_only, PLD_PLANE_CORE, wait_kernel, await_params);
+FUNCTION(notify_only, PLD_PLANE_CORE, ring_kernel, notify_params);
 CORE(block, block_params);
 CORE(read_and_ring, read_params);
 CORE(wait_and_fill, fill_params);
@@ -130,6 +140,7 @@ static pld_task submit_bell(pld_core *core, const pld_function *kernel, const pl
 /* ---- wrappers: rows, bell a, bell b, mode ---- */
 
 enum {
+    SIGNALS,        /* each rank first waits, then notifies, through one window */
     CROSSED,        /* each rank first waits for what the other's second task rings */
     CHAIN,          /* steps over one row, the first of which waits */
     DEFERRED,       /* many tasks wait for one that is submitted last */
@@ -203,6 +214,10 @@ static void task_wrapper(pld_core *core, const pld_arg *args)
     pld_tensor row;
     row_of(&row, rows, 1);
     switch (args[3].integer) {
+    case SIGNALS:
+        submit_bell(core, &await_only, a, 3, 1, NULL);
+        submit_bell(core, &notify_only, a, 3, 1, NULL);
+        break;
     case CROSSED:
         submit_bell(core, &wait, comm->rank == 0 ? a : b, 0, 1, NULL);
         submit_bell(core, &ring, comm->rank == 0 ? b : a, 0, 1, NULL);
@@ -315,23 +330,33 @@ static const pld_param host_params[] = {{.name = "rows",
                                         SCALAR("mode")};
 static const pld_buffer_info buffers[] = {{"a_buf", 1}, {"b_buf", 2}};
 
-#define PROGRAM(variable)                                                                 \
-    static const pld_function variable##_entry = {.name = #variable,                      \
-                                                  .file = "tasks.c",                      \
-                                                  .plane = PLD_PLANE_HOST,                \
-                                                  .run_host = variable##_host,            \
-                                                  .nparams = 2,                           \
-                                                  .params = host_params};                 \
-    static const pld_function *const variable##_functions[] = {                           \
-        &wait,          &defer, &ring,      &step,      &block,           &read_and_ring, \
-        &wait_and_fill, &tasks, &fill_chip, &read_chip, &variable##_entry};               \
-    static const pld_program variable##_program = {.abi = PLD_ABI,                        \
-                                                   .size = sizeof(pld_program),           \
-                                                   .name = #variable,                     \
-                                                   .nfunctions = 11,                      \
-                                                   .host = 10,                            \
-                                                   .functions = variable##_functions,     \
-                                                   .nbuffers = 2,                         \
+#define PROGRAM(variable)                                                             \
+    static const pld_function variable##_entry = {.name = #variable,                  \
+                                                  .file = "tasks.c",                  \
+                                                  .plane = PLD_PLANE_HOST,            \
+                                                  .run_host = variable##_host,        \
+                                                  .nparams = 2,                       \
+                                                  .params = host_params};             \
+    static const pld_function *const variable##_functions[] = {&wait,                 \
+                                                               &defer,                \
+                                                               &ring,                 \
+                                                               &step,                 \
+                                                               &block,                \
+                                                               &read_and_ring,        \
+                                                               &wait_and_fill,        \
+                                                               &tasks,                \
+                                                               &fill_chip,            \
+                                                               &read_chip,            \
+                                                               &await_only,           \
+                                                               &notify_only,          \
+                                                               &variable##_entry};    \
+    static const pld_program variable##_program = {.abi = PLD_ABI,                    \
+                                                   .size = sizeof(pld_program),       \
+                                                   .name = #variable,                 \
+                                                   .nfunctions = 13,                  \
+                                                   .host = 12,                        \
+                                                   .functions = variable##_functions, \
+                                                   .nbuffers = 2,                     \
                                                    .buffers = buffers}
 
 PROGRAM(tasks);
@@ -408,8 +433,10 @@ static void test_a_blocked_task_holds_up_no_independent_one(void **state)
 {
     (void)state;
     EACH_START(worker)
-    for (int i = 0; i < 50; ++i)
+    for (int i = 0; i < 50; ++i) {
         run_well(worker, &tasks_program, CROSSED);
+        run_well(worker, &tasks_program, SIGNALS);
+    }
 }
 
 static void test_tasks_on_the_same_memory_keep_their_order(void **state)
