@@ -196,16 +196,26 @@ static bool check_word(op_call *call, int32_t index)
     return check_enum(call, index);
 }
 
-/* One integer becomes a list of one. */
+/* One integer without brackets counts the elements of operand 0 in row-major order, whatever its rank: it becomes
+ * a list with an entry per dimension. */
 static bool check_indices(op_call *call, int32_t index)
 {
     ir_operand *operand = &call->operands[index];
-    if (operand->kind == IR_OPERAND_EXPR) {
-        const ir_expr **entry = arena_array(call->program->a, const ir_expr *, 1);
-        entry[0] = operand->expr;
+    if (operand->kind == IR_OPERAND_EXPR && ir_is_integer(operand->expr->dtype)) {
+        arena *a = call->program->a;
+        const ir_type *type = &call->operands[0].var->type;
+        const ir_expr **entries = arena_array(a, const ir_expr *, type->ndim);
+        const ir_expr *rest = operand->expr;
+        for (int32_t i = type->ndim - 1; i > 0; i--) {
+            rest = ir_convert(a, rest, PYPTO_INDEX, operand->span);
+            const ir_expr *extent = ir_convert(a, type->shape[i], PYPTO_INDEX, operand->span);
+            entries[i] = ir_binary(a, IR_MOD, rest, extent, PYPTO_INDEX, operand->span);
+            rest = ir_binary(a, IR_FLOORDIV, rest, extent, PYPTO_INDEX, operand->span);
+        }
+        entries[0] = rest;
         operand->kind = IR_OPERAND_LIST;
-        operand->exprs = entry;
-        operand->count = 1;
+        operand->exprs = entries;
+        operand->count = type->ndim;
     }
     return check_list(call, index);
 }

@@ -84,6 +84,28 @@ def test_elements():
     assert y[0, 1, 4] == 4
 
 
+def test_elements_by_their_number():
+    kernel = """
+        y[0, 0] = pl.read(x, 95 - n)
+        pl.write(y, n + 8, pl.read(x, 41))
+        v = x[1, 2:4, 2:7]
+        y[0, 2] = pl.read(v, n + 5)
+        t = pl.load(x, [0, 0, 0], [3, 4, 8])
+        pl.write(t, n, pl.read(t, 95))
+        y[0, 3] = t[0, 0, 1]
+        y[0, 4] = pl.read(x[0, 0], n)
+        """
+    x, y = run(kernel)
+    flat = x[0].reshape(-1)
+    assert y[0, 0].tolist() == [flat[94], 0, x[0, 1, 3, 3], flat[95], flat[1], 0, 0, 0]
+    assert y[0, 1].tolist() == [0, flat[41], 0, 0, 0, 0, 0, 0]
+    with pytest.raises(pypto.Error, match="dimension 0"):
+        run("y[0, 0] = pl.read(x, 96)")
+    for index in (96, -1):
+        with pytest.raises(pypto.DeviceError, match="outside|leaves|reads"):
+            run("y[0, 0] = pl.read(x, n)", n=index)
+
+
 def test_views_in_wrappers():
     x, y = run(wrapper="for i in pl.range(2):\n    copy(x[i, 1:3], y[i * 2:i * 2 + 2])")
     assert (y[0, 0:2] == x[0, 0, 1:3]).all()
