@@ -77,12 +77,14 @@ bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int6
         return true;
     if (valid->count != ndim)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "write one entry per dimension",
-                         "valid_shape has %d entries, but the tile has rank %d", valid->count,
-                         ndim);
+                         "valid_shape rank is %d, but the tile has rank %d", valid->count, ndim);
     for (int32_t i = 0; i < ndim; i++) {
         int64_t extent = 0;
         bool known = ir_is_const_int(valid->exprs[i], &extent);
-        if (known && (extent < 0 || extent > sizes[i]))
+        if (known && extent < 0)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
+                             "valid_shape %d is provably negative: %lld", i, (long long)extent);
+        if (known && extent > sizes[i])
             return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
                              "valid_shape %d is %lld: it must be from 0 to the tile's %lld", i,
                              (long long)extent, (long long)sizes[i]);

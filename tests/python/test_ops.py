@@ -279,7 +279,7 @@ def test_extents_out_of_range():
     for statement, words in [
         (load.format(5), "valid_shape 0 is 5"),
         (load.format(-1), "valid_shape 0 is -1"),
-        ("t = pl.load(x, [0, 0], [4, 4], [4])", "valid_shape has 1 entries"),
+        ("t = pl.load(x, [0, 0], [4, 4], [4])", "valid_shape rank is 1"),
         ("t = pl.load(x, [4, 0], [4, 4], [3, 4])", "past the end of dimension 0"),
         ("t = pl.load(x, [0, 0], [4, 4], target_memory=pl.MemorySpace.Acc)", "must be Vec or Mat"),
     ]:
