@@ -170,6 +170,69 @@ def test_three_planes(transport):
     assert (z[0] == a[0]).all() and (z[1] == a[1] + 1).all()
 
 
+# ---- D: two independent tasks on tensors of the host function, and one that joins what they made ----
+
+
+@pl.program
+class Join:
+    @pl.function(type=pl.FunctionType.InCore)
+    def add(
+        self,
+        a: pl.Tensor[[8, 8], pl.FP32],
+        b: pl.Tensor[[8, 8], pl.FP32],
+        c: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    ) -> pl.Tensor[[8, 8], pl.FP32]:
+        return pl.store(pl.add(pl.load(a, [0, 0], [8, 8]), pl.load(b, [0, 0], [8, 8])), [0, 0], c)
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def subtract(
+        self,
+        a: pl.Tensor[[8, 8], pl.FP32],
+        b: pl.Tensor[[8, 8], pl.FP32],
+        c: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    ) -> pl.Tensor[[8, 8], pl.FP32]:
+        return pl.store(pl.sub(pl.load(a, [0, 0], [8, 8]), pl.load(b, [0, 0], [8, 8])), [0, 0], c)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def plus(
+        self,
+        a: pl.Tensor[[8, 8], pl.FP32],
+        b: pl.Tensor[[8, 8], pl.FP32],
+        c: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    ) -> pl.Tensor[[8, 8], pl.FP32]:
+        return self.add(a, b, c)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def minus(
+        self,
+        a: pl.Tensor[[8, 8], pl.FP32],
+        b: pl.Tensor[[8, 8], pl.FP32],
+        c: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    ) -> pl.Tensor[[8, 8], pl.FP32]:
+        return self.subtract(a, b, c)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(
+        self,
+        a: pl.Tensor[[8, 8], pl.FP32],
+        b: pl.Tensor[[8, 8], pl.FP32],
+        out: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    ) -> pl.Tensor[[8, 8], pl.FP32]:
+        p = pl.create_tensor([8, 8], dtype=pl.FP32)
+        q = pl.create_tensor([8, 8], dtype=pl.FP32)
+        u: pl.Tensor[[8, 8], pl.FP32] = self.plus(a, b, p)
+        v: pl.Tensor[[8, 8], pl.FP32] = self.minus(a, b, q)
+        w = self.plus(u, v, out)
+        return w
+
+
+def test_join(ranks, transport):
+    a, b = numbers(8, 8), numbers(8, 8, first=300)
+    run = compiled(Join, ranks)     # the three tasks go to the devices in turn
+    for _ in range(3):
+        assert (run(a, b) == 2 * a).all()
+
+
 # ---- E: a loop with a carry, whose last step is shorter than the others ----
 
 
