@@ -23,7 +23,7 @@
 #ifndef PYPTO_PLD_H
 #define PYPTO_PLD_H
 
-#include <pypto/pld_math.h>
+#include <pypto/pld_small.h>
 #include <pypto/types.h>
 
 #ifdef __cplusplus

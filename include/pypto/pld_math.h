@@ -246,6 +246,32 @@ PLD_CONVERSION(u32, uint32_t, 0.0f, 0, 0x1p32f, UINT32_MAX)
 PLD_CONVERSION(u64, uint64_t, 0.0f, 0, 0x1p64f, UINT64_MAX)
 #undef PLD_CONVERSION
 
+/* An integer as FP32, rounded to odd: the last bit is set when bits were lost, so that rounding the result to
+ * fewer bits gives what rounding the integer would. */
+static inline float pld_u64_to_f32_odd(uint64_t x)
+{
+    const uint32_t shift = x >> 24 == 0 ? 0 : 40 - (uint32_t)__builtin_clzll(x | 1);
+    const uint64_t kept = x >> shift;
+    const bool lost = kept << shift != x;
+    return (float)((kept | lost) << shift);
+}
+
+static inline float pld_i64_to_f32_odd(int64_t x)
+{
+    const float size = pld_u64_to_f32_odd(x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+    return x < 0 ? -size : size;
+}
+
+static inline float pld_u32_to_f32_odd(uint32_t x)
+{
+    return pld_u64_to_f32_odd(x);
+}
+
+static inline float pld_i32_to_f32_odd(int32_t x)
+{
+    return pld_i64_to_f32_odd(x);
+}
+
 /* To 16-bit floats in a direction: towards 0; down; up; or towards 0 with the last bit set when that
  * lost anything ("odd"). */
 #define PLD_DIRECTED(suffix)                                                                \

@@ -19,8 +19,9 @@
 
 #include <string.h>
 
-#define DTYPE_HINT \
-    "pass float32, float16, bfloat16, int8, int16, int32, int64, bool or an unsigned integer type"
+#define DTYPE_HINT                                                                                   \
+    "pass float32, float16, bfloat16, int8, int16, int32, int64, bool or an unsigned integer type; " \
+    "FP8 and types of 4 bits by their bytes, as uint8: x.view(torch.uint8)"
 
 /* ---- small helpers ---- */
 

@@ -25,7 +25,30 @@ const char *pypto_dtype_name(pypto_dtype dtype)
 
 int64_t pypto_dtype_bytes(pypto_dtype dtype)
 {
-    return is_dtype(dtype) ? dtypes[dtype].bits / 8 : 0;
+    return is_dtype(dtype) ? (dtypes[dtype].bits + 7) / 8 : 0;
+}
+
+bool pypto_dtype_packed(pypto_dtype dtype)
+{
+    return is_dtype(dtype) && dtypes[dtype].bits < 8;
+}
+
+int64_t pypto_dtype_size(pypto_dtype dtype, int64_t elems)
+{
+    return pypto_dtype_packed(dtype) ? elems / 2 : elems * pypto_dtype_bytes(dtype);
+}
+
+bool pypto_dtype_carries(pypto_dtype carrier, pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_FP8E4M3FN:
+    case PYPTO_FP8E5M2:
+    case PYPTO_FP8E8M0: return carrier == dtype || carrier == PYPTO_UINT8;
+    case PYPTO_FP4:
+    case PYPTO_INT4:
+    case PYPTO_UINT4: return carrier == PYPTO_UINT8;
+    default: return carrier == dtype;
+    }
 }
 
 const char *pypto_version(void)

@@ -31,6 +31,12 @@ const char *c_scalar_type(pypto_dtype dtype)
 const char *c_element_type(pypto_dtype dtype)
 {
     switch (dtype) {
+    case PYPTO_FP8E4M3FN:
+    case PYPTO_FP8E5M2:
+    case PYPTO_FP8E8M0:
+    case PYPTO_FP4: /* two in a byte, like the next two */
+    case PYPTO_INT4:
+    case PYPTO_UINT4:
     case PYPTO_BOOL:
     case PYPTO_UINT8: return "uint8_t";
     case PYPTO_INT8: return "int8_t";

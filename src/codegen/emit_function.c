@@ -280,7 +280,7 @@ static void emit_assign(emitter *e, const ir_stmt *s)
     if (target->type.kind == IR_TILE)
         emit_valid_copy(e, s);
     if (target->type.kind == IR_TILE && target->scratch_offset != s->source->scratch_offset) {
-        long long bytes = ir_static_elems(&target->type) * pypto_dtype_bytes(target->type.dtype);
+        long long bytes = ir_static_bytes(&target->type);
         emit_place(e, &s->span);
         emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);
     }

@@ -9,6 +9,8 @@
  * 16-bit floats are converted where their bits are read and rounded where the result is written. */
 #include "codegen/emit_internal.h"
 
+#include "ops/dtypes.h"
+
 #include <string.h>
 
 /* ---- operands ---- */
@@ -140,37 +142,60 @@ static const char *compute_suffix(pypto_dtype dtype)
     }
 }
 
-/* The end of the name of a function that works on elements as they are stored. */
+/* The end of the name of a function that works on elements as they are stored; those of 8 bits for
+ * storage only are moved as bytes. */
 static const char *element_suffix(pypto_dtype dtype)
 {
     if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
         return dtype == PYPTO_FP16 ? "fp16" : "bf16";
-    return compute_suffix(dtype);
+    return dtype_is_storage(dtype) ? "u8" : compute_suffix(dtype);
+}
+
+/* Of a conversion: pld_<...>_to_float, pld_float_to_<...>. */
+static const char *conversion_suffix(pypto_dtype dtype)
+{
+    return dtype_is_storage(dtype) ? pypto_dtype_name(dtype) : element_suffix(dtype);
+}
+
+static bool converts(pypto_dtype dtype)
+{
+    return dtype == PYPTO_FP16 || dtype == PYPTO_BF16 || dtype_is_storage(dtype);
 }
 
 /* A stored element as the value that C computes with, and back. */
 static const char *value_of_bits(emitter *e, pypto_dtype dtype, const char *bits)
 {
-    if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
-        return arena_printf(e->a, "pld_%s_to_float(%s)", element_suffix(dtype), bits);
+    if (converts(dtype))
+        return arena_printf(e->a, "pld_%s_to_%s(%s)", conversion_suffix(dtype),
+                            dtype_is_floating(dtype) ? "float" : "int", bits);
     return dtype == PYPTO_BOOL ? arena_printf(e->a, "%s != 0", bits) : bits;
 }
 
 static const char *bits_of_value(emitter *e, pypto_dtype dtype, const char *value)
 {
-    if (dtype == PYPTO_FP16 || dtype == PYPTO_BF16)
-        return arena_printf(e->a, "pld_float_to_%s(%s)", element_suffix(dtype), value);
+    if (dtype_is_floating(dtype) && converts(dtype))
+        return arena_printf(e->a, "pld_float_to_%s(%s)", conversion_suffix(dtype), value);
+    if (dtype_is_storage(dtype))
+        return arena_printf(e->a, "(uint8_t)(%s & 15)", value);
     return pypto_dtype_bytes(dtype) < 4
                ? arena_printf(e->a, "(%s)(%s)", c_element_type(dtype), value)
                : value;
+}
+
+/* An element's bits; of a type of 4 bits in the lower half, with the other element above. */
+static const char *stored_element(emitter *e, const ir_var *tile)
+{
+    if (!pypto_dtype_packed(tile->type.dtype))
+        return arena_printf(e->a, "%s[%s]", tile->c_name, e->index);
+    return arena_printf(e->a, "(uint8_t)(%s[(%s) / 2] >> (%s) %% 2 * 4)", tile->c_name, e->index,
+                        e->index);
 }
 
 static const char *element_text(emitter *e, const ir_operand *operand)
 {
     if (operand->kind != IR_OPERAND_VAR)
         return expr_text(e, operand->expr, PRECEDENCE_UNARY);
-    return value_of_bits(e, operand->var->type.dtype,
-                         arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index));
+    return value_of_bits(e, operand->var->type.dtype, stored_element(e, operand->var));
 }
 
 /* The element of a tile at some indices, as an lvalue. */
@@ -190,20 +215,26 @@ static const char *cast_text(emitter *e, const template *t, const ir_operand *op
     pypto_dtype to = t->target->type.dtype;
     const ir_operand *given = &t->operands[op_param_index(t->op, "mode")];
     int64_t mode = given->kind == IR_OPERAND_NONE ? 2 : given->number;
-    const char *value =
-        value_of_bits(e, from, arena_printf(e->a, "%s[%s]", operand->var->c_name, e->index));
+    const char *value = value_of_bits(e, from, stored_element(e, operand->var));
     if (to == PYPTO_BOOL)
         return arena_printf(e->a, "(uint8_t)(%s != 0)", value);
-    if (!ir_is_float(to))
-        return ir_is_float(from) ? arena_printf(e->a, "pld_f32_to_%s(pld_%s_f32(%s))",
-                                                compute_suffix(to), rounding[mode], value)
-                                 : arena_printf(e->a, "(%s)(%s)", c_element_type(to), value);
-    if (!ir_is_float(from))
-        value = arena_printf(e->a, "(float)(%s)", value);
+    if (!dtype_is_floating(to) && dtype_is_floating(from))
+        return arena_printf(e->a, "pld_f32_to_%s(pld_%s_f32(%s))",
+                            dtype_is_storage(to) ? pypto_dtype_name(to) : compute_suffix(to),
+                            rounding[mode], value);
+    if (!dtype_is_floating(to))
+        return dtype_is_storage(to) ? bits_of_value(e, to, value)
+                                    : arena_printf(e->a, "(%s)(%s)", c_element_type(to), value);
+    if (!dtype_is_floating(from)) {
+        /* Through FP32, which rounds wide integers: to odd, so that what follows rounds as if once. */
+        bool twice = pypto_dtype_bytes(from) >= 4 && to != PYPTO_FP32;
+        value = twice ? arena_printf(e->a, "pld_%s_to_f32_odd(%s)", compute_suffix(from), value)
+                      : arena_printf(e->a, "(float)(%s)", value);
+    }
     if (to == PYPTO_FP32)
         return value;
-    bool directed = ir_is_float(from) && mode >= 3;
-    return directed ? arena_printf(e->a, "pld_float_to_%s_%s(%s)", element_suffix(to),
+    bool directed = dtype_is_floating(from) && mode >= 3;
+    return directed ? arena_printf(e->a, "pld_float_to_%s_%s(%s)", conversion_suffix(to),
                                    rounding[mode], value)
                     : bits_of_value(e, to, value);
 }
@@ -363,9 +394,7 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
     if (strcmp(part, "bit") == 0)
         return bit_text(e, operand->var);
     if (strcmp(part, "bytes") == 0)
-        return arena_printf(e->a, "%lld",
-                            (long long)(ir_static_elems(&operand->var->type) *
-                                        pypto_dtype_bytes(operand->var->type.dtype)));
+        return arena_printf(e->a, "%lld", (long long)ir_static_bytes(&operand->var->type));
     if (strcmp(part, "rows") == 0)
         return arena_printf(e->a, "%lld", tile_rows(operand->var));
     if (strcmp(part, "columns") == 0)
@@ -595,6 +624,18 @@ static void emit_given_valid(emitter *e, const ir_stmt *s, const char *format)
     emit_line(e, "%s;", expand(e, &t, format));
 }
 
+/* Two elements of 4 bits: a byte of the result. */
+static const char *pair_text(emitter *e, const ir_stmt *s)
+{
+    const char *i = e->index;
+    e->index = arena_printf(e->a, "2 * %s", i);
+    const char *low = op_element_text(e, s->op_def, s->operands, s->target);
+    e->index = arena_printf(e->a, "2 * %s + 1", i);
+    const char *high = op_element_text(e, s->op_def, s->operands, s->target);
+    e->index = i;
+    return arena_printf(e->a, "(uint8_t)(%s | %s << 4)", low, high);
+}
+
 /* Ragged tiles are computed as a whole, too: loads have cleared what is not valid, no operation on
  * elements traps, and one loop without a remainder is fast. */
 static void emit_elementwise(emitter *e, const ir_stmt *s)
@@ -613,10 +654,15 @@ static void emit_elementwise(emitter *e, const ir_stmt *s)
         return;
     }
     const char *i = e->index;
-    const char *head = arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i,
-                                    (long long)ir_static_elems(&s->target->type), i);
+    const bool packed = pypto_dtype_packed(s->target->type.dtype);
+    const int64_t count =
+        packed ? ir_static_bytes(&s->target->type) : ir_static_elems(&s->target->type);
+    const char *head =
+        arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i, (long long)count, i);
+    const bool pairs = packed && strstr(s->op_def->emit, ".cast}") != NULL;
     const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
-                                    op_element_text(e, s->op_def, s->operands, s->target));
+                                    pairs ? pair_text(e, s)
+                                          : op_element_text(e, s->op_def, s->operands, s->target));
     emit_place(e, &s->span);
     if (emit_fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
         emit_line(e, "%s %s", head, body);

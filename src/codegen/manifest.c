@@ -372,11 +372,14 @@ static bool arg_matches(const frontend_arg *pattern, const frontend_arg *arg)
 {
     if (pattern->kind != FRONTEND_TENSOR || arg->kind != FRONTEND_TENSOR)
         return same_arg(pattern, arg);
-    if (pattern->dtype != arg->dtype || pattern->ndim != arg->ndim)
+    if (!pypto_dtype_carries(arg->dtype, pattern->dtype) || pattern->ndim != arg->ndim)
         return false;
-    for (int32_t d = 0; d < arg->ndim; d++)
-        if (pattern->shape[d] >= 0 && pattern->shape[d] != arg->shape[d])
+    const bool packed = pypto_dtype_packed(pattern->dtype);
+    for (int32_t d = 0; d < arg->ndim; d++) {
+        const int64_t extent = packed && d == arg->ndim - 1 ? arg->shape[d] * 2 : arg->shape[d];
+        if (pattern->shape[d] >= 0 && pattern->shape[d] != extent)
             return false;
+    }
     return true;
 }
 

@@ -478,7 +478,25 @@ static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_e
         return failed();
     bool shape_ok = read_shape(fl, e->items.items[0], &result.type);
     bool dtype_ok = read_dtype(fl, e->items.items[1], &result.type.dtype);
-    return shape_ok && dtype_ok ? result : failed();
+    if (!shape_ok || !dtype_ok)
+        return failed();
+    int64_t last = 0;
+    if (pypto_dtype_packed(result.type.dtype) && result.type.ndim > 0 &&
+        (!ir_is_const_int(result.type.shape[result.type.ndim - 1], &last) || last % 2 != 0))
+        return bad(fl, e->items.items[0]->span, "two elements lie in a byte",
+                   arena_printf(fl->a, "the last dimension of %s must be a constant, even number",
+                                pypto_dtype_name(result.type.dtype)));
+    return result;
+}
+
+/* Types for storage only have tensors and tiles. */
+static dsl_annotation scalar_annotation(lowering *fl, dsl_annotation result, pypto_span span)
+{
+    if (!dtype_is_storage(result.type.dtype))
+        return result;
+    return bad(
+        fl, span, "use pl.FP32; a tile of it can be converted",
+        arena_printf(fl->a, "there are no scalars of %s", pypto_dtype_name(result.type.dtype)));
 }
 
 static dsl_annotation add_direction(lowering *fl, const char *path, dsl_annotation inner,
@@ -537,7 +555,9 @@ static dsl_annotation read_subscript(lowering *fl, const char *path, const synta
     if (strcmp(path, "pl.Scalar") == 0 && e->items.count == 1) {
         dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
         result.type.kind = IR_SCALAR;
-        return read_dtype(fl, e->items.items[0], &result.type.dtype) ? result : failed();
+        return read_dtype(fl, e->items.items[0], &result.type.dtype)
+                   ? scalar_annotation(fl, result, e->span)
+                   : failed();
     }
     return no_type(fl, path, "[...]", e->span);
 }
@@ -548,7 +568,7 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
     dsl_value v = path_value(fl->a, path, e->span);
     if (v.kind == VALUE_DTYPE) {
         result.type = ir_scalar_type(v.dtype);
-        return result;
+        return scalar_annotation(fl, result, e->span);
     }
     result.type.kind = shaped_kind(path);
     if (result.type.kind == IR_TENSOR || result.type.kind == IR_WINDOW) {

@@ -314,10 +314,9 @@ static bool check_window(lowering *fl, const call_site *site, const ir_var *para
     const ir_stmt *allocation =
         v->var->root == NULL ? NULL : find_definition(&fl->ir->body, v->var->root);
     int64_t buffer = 0;
-    int64_t view = ir_static_elems(&param->type);
+    int64_t view = ir_static_bytes(&param->type);
     if (!is_static || allocation == NULL || allocation->op_def->id != OP_ALLOC_WINDOW ||
-        !ir_is_const_int(allocation->operands[0].expr, &buffer) ||
-        view <= buffer / pypto_dtype_bytes(param->type.dtype))
+        !ir_is_const_int(allocation->operands[0].expr, &buffer) || (view >= 0 && view <= buffer))
         return true;
     report(fl->fe, DIAG_WINDOW_TOO_LARGE, v->span,
            "pld.alloc_window_buffer(size) takes bytes; make the buffer larger",

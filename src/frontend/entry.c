@@ -101,10 +101,12 @@ static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index
                "argument '%s' is a number, but its parameter is a tensor", param->name);
         return;
     }
-    if (arg->dtype != type->dtype)
+    if (!pypto_dtype_carries(arg->dtype, type->dtype))
         report(fe, DIAG_ARGUMENT_TYPE, param->span,
-               arena_printf(fe->a, "convert it, or annotate the parameter with pl.%s",
-                            dtype_spelling(arg->dtype)),
+               pypto_dtype_packed(type->dtype)
+                   ? "pass its bytes as uint8, two elements in each, of half the last extent"
+                   : arena_printf(fe->a, "convert it, or annotate the parameter with pl.%s",
+                                  dtype_spelling(arg->dtype)),
                "argument '%s' has dtype %s, but %s is declared", param->name,
                pypto_dtype_name(arg->dtype), pypto_dtype_name(type->dtype));
     if (arg->ndim != type->ndim) {
@@ -117,6 +119,8 @@ static void check_entry_tensor(frontend *fe, const ir_function *f, int32_t index
     ir_type actual = {.kind = IR_TENSOR, .dtype = arg->dtype, .ndim = arg->ndim};
     for (int32_t d = 0; d < arg->ndim; d++)
         actual.shape[d] = ir_int(fe->a, arg->shape[d]);
+    if (pypto_dtype_packed(type->dtype) && arg->ndim > 0) /* two elements in each UINT8 */
+        actual.shape[arg->ndim - 1] = ir_int(fe->a, arg->shape[arg->ndim - 1] * 2);
     const char *problem = match_dims(fe->a, match, f, index, &actual);
     if (problem != NULL)
         report(fe, DIAG_ARGUMENT_TYPE, param->span,

@@ -176,14 +176,38 @@ static bool is_empty(const pypto_tensor *t)
     return false;
 }
 
-static pypto_status check_tensor(const pld_function *f, const pld_param *param,
-                                 const pypto_argument *arg)
+bool host_adopt(const pld_param *param, int32_t *dtype, int32_t ndim, int64_t *shape,
+                int64_t *stride)
 {
-    const pypto_tensor *t = &arg->tensor;
+    if (!pypto_dtype_carries((pypto_dtype)*dtype, (pypto_dtype)param->dtype))
+        return false;
+    *dtype = param->dtype;
+    if (!pypto_dtype_packed((pypto_dtype)param->dtype))
+        return true;
+    if (ndim == 0 || (stride[ndim - 1] != 1 && shape[ndim - 1] > 1))
+        return false;
+    for (int32_t d = 0; d < ndim - 1; ++d)
+        stride[d] *= 2;
+    stride[ndim - 1] = 1;
+    shape[ndim - 1] *= 2;
+    return true;
+}
+
+static pypto_status check_tensor(const pld_function *f, const pld_param *param,
+                                 const pypto_argument *arg, const pypto_tensor *t, bool adopted)
+{
     char shape[LIST_TEXT];
     if (arg->kind != PLD_ARG_TENSOR)
         return diag_status(DIAG_ARGUMENT_TYPE, "pass a tensor",
                            "argument '%s' of %s must be a tensor", param->name, f->name);
+    if (pypto_dtype_packed((pypto_dtype)param->dtype) && !adopted)
+        return diag_status(
+            DIAG_ARGUMENT_TYPE,
+            "the element with the even index lies in the lower half of the byte",
+            "argument '%s' of %s is %s, declared %s: pass its bytes as uint8, packed in the last "
+            "dimension, of half its extent",
+            param->name, f->name, pypto_dtype_name(arg->tensor.dtype),
+            pypto_dtype_name((pypto_dtype)param->dtype));
     if ((int32_t)t->dtype != param->dtype)
         return diag_status(DIAG_ARGUMENT_TYPE, "convert the tensor, or change the declaration",
                            "argument '%s' of %s is %s, declared %s", param->name, f->name,
@@ -203,7 +227,7 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
         return diag_status(DIAG_ARGUMENT_READ_ONLY, "pass a writable tensor",
                            "argument '%s' of %s is written by the program but is read-only",
                            param->name, f->name);
-    if (overlaps_itself(t))
+    if (overlaps_itself(&arg->tensor))
         return diag_status(DIAG_ARGUMENT_READ_ONLY,
                            "pass a tensor whose elements are all distinct memory",
                            "argument '%s' of %s is written by the program but its elements overlap "
@@ -232,11 +256,16 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
                                    "argument '%s' of %s must be a number", param->name, f->name);
             continue;
         }
-        pypto_status status = check_tensor(f, param, &args[i]);
+        pypto_tensor adopted = args[i].tensor;
+        int32_t dtype = (int32_t)adopted.dtype;
+        const bool adopts = args[i].kind == PLD_ARG_TENSOR &&
+                            host_adopt(param, &dtype, adopted.ndim, adopted.shape, adopted.stride);
+        adopted.dtype = adopts ? (pypto_dtype)dtype : adopted.dtype;
+        pypto_status status = check_tensor(f, param, &args[i], &adopted, adopts);
         if (status_ok(status))
-            status = check_shape(f, param, &args[i].tensor, dims, bound_by);
+            status = check_shape(f, param, &adopted, dims, bound_by);
         if (status_ok(status))
-            status = check_world(f, param, &args[i].tensor, device_count);
+            status = check_world(f, param, &adopted, device_count);
         if (!status_ok(status))
             return status;
     }

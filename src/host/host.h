@@ -84,7 +84,8 @@ typedef struct staged {
     int64_t block; /* offset in the staging area of its block, which it may share; -1: empty */
     int64_t block_bytes;
     bool owns_block;
-    pld_tensor view; /* of the staged copy, in the host's mapping */
+    pld_tensor view;     /* of the staged copy, in the host's mapping */
+    pld_tensor declared; /* the same as the parameter declares it: what the program sees */
 } staged;
 
 /* What an earlier dispatch does to host memory. */
@@ -141,6 +142,10 @@ struct pld_host {
 /* check.c */
 PYPTO_NODISCARD pypto_status check_arguments(const pld_function *function, int32_t device_count,
                                              const pypto_argument *args, int32_t count);
+/* Where a tensor of another element type carries the bits of the parameter's (uint8 those of FP8, two elements
+ * of 4 bits in each): turns its description into that of the parameter. False when it does not fit. */
+bool host_adopt(const pld_param *param, int32_t *dtype, int32_t ndim, int64_t *shape,
+                int64_t *stride);
 PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
 
 /* staging.c: stage_in fills host->staged and host->args; stage_out copies results back;

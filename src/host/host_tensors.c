@@ -30,7 +30,7 @@ pld_tensor(pld_index)(pld_host *host, const pld_tensor *tensor, int32_t count,
                        (long long)tensor->shape[d]);
         elems += indices[d] * tensor->stride[d];
     }
-    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    view.data += pypto_dtype_size((pypto_dtype)tensor->dtype, elems);
     view.ndim = tensor->ndim - count;
     for (int32_t d = 0; d < view.ndim; ++d) {
         view.shape[d] = tensor->shape[d + count];
@@ -39,11 +39,22 @@ pld_tensor(pld_index)(pld_host *host, const pld_tensor *tensor, int32_t count,
     return view;
 }
 
+static void check_whole_bytes(pld_host *host, const pld_tensor *tensor, const int64_t *offsets,
+                              const int64_t *extents)
+{
+    if (view_cuts_byte(tensor, offsets, extents))
+        host_error(
+            host, DIAG_BAD_DISPATCH, "take an even number of elements, from an even one on",
+            "a part of '%s' begins or ends in the middle of a byte: %s elements lie two in one",
+            tensor_name(host, tensor), pypto_dtype_name((pypto_dtype)tensor->dtype));
+}
+
 pld_tensor(pld_slice)(pld_host *host, const pld_tensor *tensor, const int64_t *shape,
                       const int64_t *offsets)
 {
     pld_tensor view = *tensor;
     int64_t elems = 0;
+    check_whole_bytes(host, tensor, offsets, shape);
     for (int32_t d = 0; d < tensor->ndim; ++d) {
         if (shape[d] < 0 || shape[d] > tensor->shape[d] || offsets[d] < 0 ||
             offsets[d] > tensor->shape[d] - shape[d])
@@ -54,7 +65,7 @@ pld_tensor(pld_slice)(pld_host *host, const pld_tensor *tensor, const int64_t *s
         elems += offsets[d] * tensor->stride[d];
         view.shape[d] = shape[d];
     }
-    view.data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    view.data += pypto_dtype_size((pypto_dtype)tensor->dtype, elems);
     return view;
 }
 
@@ -62,6 +73,7 @@ pld_tensor(pld_host_part)(pld_host *host, const pld_tensor *tensor, const int64_
                           const int64_t *extents)
 {
     pld_tensor view;
+    check_whole_bytes(host, tensor, offsets, extents);
     const int32_t d = view_part(tensor, offsets, extents, &view);
     if (d < 0)
         return view;

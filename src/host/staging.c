@@ -193,7 +193,7 @@ pypto_status stage_in(pld_host *host)
         if (element_count(s->tensor) < 0 || !byte_range(s->tensor, &s->low, &s->high))
             return diag_status(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' of %s is too large",
                                host->function->params[i].name, host->function->name);
-        host->args[i].tensor = &s->view;
+        host->args[i].tensor = &s->declared;
     }
     for (int32_t i = 0; i < host->count; ++i) {
         staged *s = &host->staged[i];
@@ -208,6 +208,13 @@ pypto_status stage_in(pld_host *host)
             if (!status_ok(status))
                 return status;
         }
+    }
+    for (int32_t i = 0; i < host->count; ++i) {
+        pld_tensor *view = &host->staged[i].declared;
+        *view = host->staged[i].view;
+        if (host->staged[i].tensor != NULL)
+            (void)host_adopt(&host->function->params[i], &view->dtype, view->ndim, view->shape,
+                             view->stride);
     }
     return STATUS_OK;
 }

@@ -210,3 +210,14 @@ int64_t ir_static_elems(const ir_type *type)
     }
     return elems;
 }
+
+int64_t ir_static_bytes(const ir_type *type)
+{
+    int64_t elems = ir_static_elems(type);
+    int64_t bytes;
+    if (elems < 0)
+        return -1;
+    if (pypto_dtype_packed(type->dtype))
+        return pypto_dtype_size(type->dtype, elems);
+    return __builtin_mul_overflow(elems, pypto_dtype_bytes(type->dtype), &bytes) ? -1 : bytes;
+}

@@ -290,6 +290,8 @@ bool ir_type_equal(const ir_type *x, const ir_type *y);
 bool ir_shape_equal(const ir_type *x, const ir_type *y);
 /* Elements of a static shape, or -1 when it is dynamic or too large. */
 int64_t ir_static_elems(const ir_type *type);
+/* The bytes that they take; -1 likewise, or when they cannot be counted. */
+int64_t ir_static_bytes(const ir_type *type);
 /* Storage: TENSOR, WINDOW, BUFFER, COMM are handles; TILE and SCALAR are values. */
 bool ir_is_handle(ir_kind kind);
 

@@ -4,7 +4,7 @@
 
 #include "ir/ir.h"
 
-/* 'b' bool, 'i' signed, 'u' unsigned, 'f' float; '?' for a number that is no element type. */
+/* 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 's' and 'n' floats and integers for storage only; '?' for a number that is no element type. */
 static inline char dtype_class(pypto_dtype dtype)
 {
     switch (dtype) {
@@ -40,6 +40,18 @@ static inline int32_t dtype_bits(pypto_dtype dtype)
     case PYPTO_DTYPE_COUNT: break;
     }
     return 0;
+}
+
+/* A type that is stored and converted, but never computed with. */
+static inline bool dtype_is_storage(pypto_dtype dtype)
+{
+    return dtype_class(dtype) == 's' || dtype_class(dtype) == 'n';
+}
+
+/* Floats and integers of any kind. */
+static inline bool dtype_is_floating(pypto_dtype dtype)
+{
+    return dtype_class(dtype) == 'f' || dtype_class(dtype) == 's';
 }
 
 /* A type that operations compute with: an integer or a float, neither bool nor one for storage only. */

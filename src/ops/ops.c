@@ -102,6 +102,7 @@ static const struct kind_word {
     op_operand kind;
 } kind_words[] = {
     {"tile", OPERAND_TILE},
+    {"tile4", OPERAND_TILE},
     {"memory", OPERAND_MEMORY},
     {"block", OPERAND_BLOCK},
     {"window", OPERAND_WINDOW},
@@ -141,6 +142,7 @@ static bool parse_kind(const char *start, size_t length, op_param *param)
     for (size_t i = 0; i < sizeof kind_words / sizeof kind_words[0]; i++) {
         if (word_is(start, length, kind_words[i].word)) {
             param->kind = kind_words[i].kind;
+            param->takes_packed = word_is(start, length, "tile4");
             param->enum_name = param->kind == OPERAND_PAD ? "PadValue" : NULL;
             return true;
         }

@@ -8,7 +8,7 @@
  *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
- *                tile | memory (tensor or window) | block (either) | window | tensor | buffer | comm | tile|scalar
+ *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | buffer | comm | tile|scalar
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
  *                one integer) | word:RoundMode (a string) | valid (integer
@@ -93,6 +93,7 @@ typedef struct op_param {
     const char *enum_name;    /* OPERAND_ENUM: "NotifyOp" */
     const char *default_text; /* NULL: required; else as written, e.g. "None" */
     bool keyword_only;
+    bool takes_packed; /* OPERAND_TILE: also elements that lie two in a byte */
 } op_param;
 
 #define OP_MAX_PARAMS 12

@@ -88,7 +88,18 @@ static bool check_handle(op_call *call, int32_t index)
     const ir_operand *operand = &call->operands[index];
     ir_kind kind = operand->kind == IR_OPERAND_VAR ? operand->var->type.kind : IR_NONE;
     switch (call->op->params[index].kind) {
-    case OPERAND_TILE: return kind == IR_TILE || wrong_kind(call, index, "Tile");
+    case OPERAND_TILE:
+    case OPERAND_TILE_OR_SCALAR:
+        if (kind == IR_TILE && pypto_dtype_packed(operand->var->type.dtype) &&
+            !call->op->params[index].takes_packed)
+            return rule_fail(call, DIAG_DTYPE_MISMATCH, operand, "convert it: pl.cast(x, pl.FP32)",
+                             "does not accept %s tiles, which lie two elements in a byte",
+                             pypto_dtype_name(operand->var->type.dtype));
+        if (kind == IR_TILE)
+            return true;
+        return call->op->params[index].kind == OPERAND_TILE
+                   ? wrong_kind(call, index, "Tile")
+                   : operand->kind == IR_OPERAND_EXPR || wrong_kind(call, index, "Tile or Scalar");
     case OPERAND_MEMORY:
         return kind == IR_TENSOR || kind == IR_WINDOW ||
                wrong_kind(call, index, "Tensor or DistributedTensor");
@@ -99,9 +110,6 @@ static bool check_handle(op_call *call, int32_t index)
     case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");
     case OPERAND_BUFFER: return kind == IR_BUFFER || wrong_kind(call, index, "Ptr handle");
     case OPERAND_COMM: return kind == IR_COMM || wrong_kind(call, index, "CommCtx");
-    case OPERAND_TILE_OR_SCALAR:
-        return kind == IR_TILE || operand->kind == IR_OPERAND_EXPR ||
-               wrong_kind(call, index, "Tile or Scalar");
     default: return true;
     }
 }
@@ -264,10 +272,21 @@ bool op_check(op_call *call, ir_type *result)
 
 /* ---- scalars ---- */
 
+/* Types for storage only have tensors and tiles, but no scalars. */
+static bool check_scalar_type(op_call *call, pypto_dtype dtype)
+{
+    return !dtype_is_storage(dtype) ||
+           rule_fail(call, DIAG_BAD_SCALAR, rule_operand(call, OPERAND_DTYPE),
+                     "use pl.FP32; a tile of it can be converted", "there are no scalars of %s",
+                     pypto_dtype_name(dtype));
+}
+
 bool rule_const(op_call *call, ir_type *result)
 {
     const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
+    if (!check_scalar_type(call, dtype))
+        return false;
     const ir_expr *e = value->expr;
     if (e->kind != IR_INT && e->kind != IR_FLOAT && e->kind != IR_BOOL)
         return rule_fail(call, DIAG_NOT_CONSTANT, value, "convert it: pl.cast(x, dtype)",
@@ -287,6 +306,8 @@ bool rule_cast(op_call *call, ir_type *result)
     const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
     const ir_operand *mode = &call->operands[op_param_index(call->op, "mode")];
+    if (!check_scalar_type(call, dtype))
+        return false;
     if (mode->kind == IR_OPERAND_ENUM && mode->number != 2)
         return rule_fail(call, DIAG_BAD_ARGUMENTS, mode,
                          "a scalar is converted by dropping the fraction; leave mode out",
@@ -308,7 +329,19 @@ bool rule_cast_tile(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, source, "remove the cast",
                          "the tile is %s already", pypto_dtype_name(dtype));
     result->dtype = dtype;
-    return true;
+    return rule_check_packed(call, source, result);
+}
+
+/* Elements that lie two in a byte: rows must begin at a byte. */
+bool rule_check_packed(op_call *call, const ir_operand *at, const ir_type *type)
+{
+    int64_t last = 0;
+    if (!pypto_dtype_packed(type->dtype) || type->ndim == 0 ||
+        (ir_is_const_int(type->shape[type->ndim - 1], &last) && last % 2 == 0))
+        return true;
+    return rule_fail(call, DIAG_SHAPE_MISMATCH, at, "two elements lie in a byte",
+                     "the last dimension of %s must be a constant, even number",
+                     pypto_dtype_name(type->dtype));
 }
 
 /* pl.add(a, b) of two scalars; the front end computes what the operator does. */
@@ -381,6 +414,8 @@ bool rule_create_tile(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
                          shape->count == 0 ? "a tile has at least one dimension"
                                            : "the tile is too large");
+    if (!rule_check_packed(call, shape, result))
+        return false;
     if (value != NULL && value->expr->kind != IR_INT && value->expr->kind != IR_FLOAT &&
         value->expr->kind != IR_BOOL)
         return rule_fail(call, DIAG_NOT_CONSTANT, value, NULL, "value must be a constant");

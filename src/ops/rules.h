@@ -95,6 +95,9 @@ bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype);
 /* Whether a tile has elements to compute with: neither bool nor a type for storage only. */
 bool rule_numeric(op_call *call, const ir_operand *tile);
 
+/* Whether the last extent is even, for elements that lie two in a byte. */
+bool rule_check_packed(op_call *call, const ir_operand *at, const ir_type *type);
+
 /* Whether a tile has the element type and shape of another one. */
 bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first);
 

@@ -14,6 +14,8 @@ bool rule_create_tensor(op_call *call, ir_type *result)
     result->ndim = shape->count;
     for (int32_t d = 0; d < shape->count; d++)
         result->shape[d] = as_index(call->program->a, shape->exprs[d], shape->span);
+    if (!rule_check_packed(call, shape, result))
+        return false;
     const ir_expr *e = value->expr;
     if (e->kind != IR_INT && e->kind != IR_FLOAT && e->kind != IR_BOOL)
         return rule_fail(call, DIAG_NOT_CONSTANT, value, "store into the tensor in a kernel",

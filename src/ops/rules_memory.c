@@ -27,6 +27,10 @@ bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
         int64_t limit = 0;
         bool offset_known = ir_is_const_int(offsets->exprs[i], &offset);
         bool limit_known = ir_is_const_int(memory->shape[i], &limit);
+        if (i == memory->ndim - 1 && offset % 2 != 0 && pypto_dtype_packed(memory->dtype))
+            return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets, "two elements lie in a byte",
+                             "offset %lld of dimension %d of %s must be even", (long long)offset, i,
+                             pypto_dtype_name(memory->dtype));
         if (offset_known && offset < 0)
             return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets, "offsets count from 0",
                              "offset %lld of dimension %d must be non-negative", (long long)offset,
@@ -125,7 +129,8 @@ bool rule_load(op_call *call, ir_type *result)
     if (ir_static_elems(result) < 0)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, extents, "load smaller pieces in a loop",
                          "the tile is too large");
-    if (!rule_check_valid(call, rule_given(call, "valid_shape"), memory->ndim, sizes,
+    if (!rule_check_packed(call, extents, result) ||
+        !rule_check_valid(call, rule_given(call, "valid_shape"), memory->ndim, sizes,
                           &result->ragged))
         return false;
     for (int32_t i = 0; clamps && i < memory->ndim; i++)
@@ -206,6 +211,14 @@ static const ir_type *element_source(op_call *call)
     return &call->operands[0].var->type;
 }
 
+static bool check_element_type(op_call *call, const ir_type *type)
+{
+    return !dtype_is_storage(type->dtype) ||
+           rule_fail(call, DIAG_DTYPE_MISMATCH, NULL,
+                     "load a tile and convert it: pl.cast(t, pl.FP32)",
+                     "there are no scalars of %s", pypto_dtype_name(type->dtype));
+}
+
 static bool check_element(op_call *call, const char *does)
 {
     const ir_type *type = element_source(call);
@@ -213,7 +226,7 @@ static bool check_element(op_call *call, const char *does)
     int64_t one[PYPTO_MAX_DIMS];
     for (int32_t i = 0; i < PYPTO_MAX_DIMS; i++)
         one[i] = 1;
-    return rule_check_rank(call, OPERAND_INDICES, type) &&
+    return check_element_type(call, type) && rule_check_rank(call, OPERAND_INDICES, type) &&
            rule_check_box(call, does, type, indices, one);
 }
 
@@ -286,7 +299,7 @@ bool rule_slice(op_call *call, ir_type *result)
     *result = (ir_type){.kind = IR_TENSOR, .dtype = source->dtype, .ndim = source->ndim};
     for (int32_t i = 0; i < source->ndim; i++)
         result->shape[i] = shape->exprs[i];
-    return true;
+    return rule_check_packed(call, shape, result);
 }
 
 /* A block goes into a tensor, window or tile of its dtype; missing leading axes count as 1. */
@@ -330,5 +343,5 @@ bool rule_reshape_memory(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
                          "the %s has %lld elements, the shape asks for %lld",
                          ir_kind_name(source->kind), (long long)have, (long long)want);
-    return true;
+    return rule_check_packed(call, shape, result);
 }

@@ -188,6 +188,8 @@ bool rule_reshape(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
                          "%s has %lld elements, the shape asks for %lld", type_text(call, type),
                          (long long)ir_static_elems(type), (long long)ir_static_elems(result));
+    if (!rule_check_packed(call, shape, result))
+        return false;
     if (type->ragged && !same_but_units(type, result))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape,
                          "only axes of extent 1 may come or go where a tile is partly valid",

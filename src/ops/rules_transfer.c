@@ -8,7 +8,7 @@
 static bool check_atomic(op_call *call, pypto_dtype dtype)
 {
     const ir_operand *atomic = rule_given(call, "atomic");
-    if (atomic == NULL || atomic->number == 0 || dtype != PYPTO_BOOL)
+    if (atomic == NULL || atomic->number == 0 || dtype_is_number(dtype))
         return true;
     return rule_fail(call, DIAG_DTYPE_MISMATCH, atomic, "use an integer type",
                      "atomic=AtomicType.Add requires an element type that adds, such as "

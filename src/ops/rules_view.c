@@ -25,6 +25,21 @@ static bool check_dimension(op_call *call, const ir_type *source, int32_t d, int
     return false;
 }
 
+static bool extent_is_zero(const ir_expr *e)
+{
+    int64_t extent = 1;
+    return ir_is_const_int(e, &extent) && extent == 0;
+}
+
+/* Where two elements lie in a byte, one of them cannot be viewed. */
+static bool whole_bytes(op_call *call, const ir_type *source, bool last_dropped)
+{
+    return !last_dropped || !pypto_dtype_packed(source->dtype) ||
+           rule_fail(call, DIAG_BAD_INDEX, NULL, "load a tile and convert it: pl.cast(t, pl.FP32)",
+                     "%s elements lie two in a byte: the last dimension cannot be left out",
+                     pypto_dtype_name(source->dtype));
+}
+
 bool rule_part(op_call *call, ir_type *result)
 {
     const ir_type *source = &call->operands[0].var->type;
@@ -38,7 +53,8 @@ bool rule_part(op_call *call, ir_type *result)
         if (extent != 0)
             result->shape[result->ndim++] = call->operands[2].exprs[d];
     }
-    return true;
+    return whole_bytes(call, source, extent_is_zero(call->operands[2].exprs[source->ndim - 1])) &&
+           rule_check_packed(call, NULL, result);
 }
 
 /* ---- pl.slice ---- */
@@ -85,6 +101,9 @@ bool rule_view(op_call *call, ir_type *result)
         if ((mask >> i & 1) == 0)
             result->shape[result->ndim++] = shape->exprs[i];
     const ir_operand *pad = rule_given(call, "pad_value");
+    if (!whole_bytes(call, source, (mask >> (source->ndim - 1) & 1) != 0) ||
+        !rule_check_packed(call, shape, result))
+        return false;
     return (result->ndim > 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, NULL,
                                           "pl.read reads an element", "no axis is left")) &&
            (pad == NULL || rule_pad_value(call, pad));

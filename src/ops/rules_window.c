@@ -11,11 +11,14 @@
 static const ir_expr *byte_size(arena *a, const ir_expr *const *shape, int32_t ndim,
                                 pypto_dtype dtype, pypto_span span)
 {
+    /* Of elements of 4 bits the last extent is a constant, and even. */
     int64_t constant = pypto_dtype_bytes(dtype);
+    const bool packed = pypto_dtype_packed(dtype);
     const ir_expr *rest = NULL;
     for (int32_t i = 0; i < ndim; i++) {
         int64_t extent = 0;
         if (ir_is_const_int(shape[i], &extent)) {
+            extent = packed && i == ndim - 1 ? extent / 2 : extent;
             if (__builtin_mul_overflow(constant, extent, &constant))
                 return NULL;
             continue;
@@ -54,6 +57,11 @@ bool rule_alloc_window(op_call *call, ir_type *result)
                              "write pld.alloc_window_buffer(shape, dtype=pl.FP32)",
                              "a shape requires dtype=");
         if (!check_shape(call, size))
+            return false;
+        ir_type type = {.dtype = dtype->dtype, .ndim = size->count};
+        for (int32_t i = 0; i < size->count; i++)
+            type.shape[i] = size->exprs[i];
+        if (!rule_check_packed(call, size, &type))
             return false;
         const ir_expr *bytes = byte_size(a, size->exprs, size->count, dtype->dtype, size->span);
         if (bytes == NULL)
@@ -103,6 +111,8 @@ bool rule_window(op_call *call, ir_type *result)
                          "shape must be non-empty");
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = as_index(a, shape->exprs[i], shape->span);
+    if (!rule_check_packed(call, shape, result))
+        return false;
 
     const ir_expr *view = byte_size(a, result->shape, result->ndim, result->dtype, shape->span);
     const ir_stmt *allocation = find_allocation(&call->function->body, buffer->var);

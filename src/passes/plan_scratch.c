@@ -244,7 +244,8 @@ static bool try_join(planner *pl, const ir_var *operand, const ir_var *result, i
     place *to = find_place(pl, result);
     if (from == NULL || to == NULL || from == to || from->last != position ||
         to->first != position || from->bytes != to->bytes ||
-        pypto_dtype_bytes(operand->type.dtype) != pypto_dtype_bytes(result->type.dtype))
+        pypto_dtype_bytes(operand->type.dtype) != pypto_dtype_bytes(result->type.dtype) ||
+        pypto_dtype_packed(operand->type.dtype) != pypto_dtype_packed(result->type.dtype))
         return false;
     to->joined = (int32_t)(from - pl->places);
     from->last = to->last;
@@ -410,9 +411,8 @@ static bool collect_tiles(planner *pl)
                       .last = -1,
                       .offset = -1};
         pl->count++;
-        if (!size_mul(ir_static_elems(&var->type), pypto_dtype_bytes(var->type.dtype),
-                      &at->bytes) ||
-            !size_add(at->bytes, SCRATCH_ALIGNMENT - 1, &at->size))
+        at->bytes = ir_static_bytes(&var->type);
+        if (at->bytes < 0 || !size_add(at->bytes, SCRATCH_ALIGNMENT - 1, &at->size))
             return false;
         at->size -= at->size % SCRATCH_ALIGNMENT;
     }

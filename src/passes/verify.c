@@ -465,7 +465,7 @@ static void check_var(verifier *v, const ir_var *var, int64_t index)
     if (named && var->c_name == NULL)
         fail(v, "variable '%s' has no C name", var->name);
     if (planned && var->scratch_offset >= 0) {
-        int64_t bytes = ir_static_elems(&var->type) * pypto_dtype_bytes(var->type.dtype);
+        int64_t bytes = ir_static_bytes(&var->type);
         if (var->scratch_offset % 64 != 0 || var->scratch_offset + bytes > v->f->scratch_bytes)
             fail(v, "tile '%s' lies outside the scratch memory", var->name);
     }

@@ -40,6 +40,17 @@ void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const 
               (long long)tensor->shape[d], (long long)offsets[d], (long long)extents[d]);
 }
 
+void box_fail_in_byte(pld_core *core, const char *what, const pld_tensor *tensor)
+{
+    char name[NAME_TEXT];
+    task_fail(
+        core, DIAG_INDEX_OUT_OF_BOUNDS,
+        "%s of %s begins or ends in the middle of a byte: in the last dimension, offsets and extents "
+        "of %s count pairs of elements",
+        what, task_describe(core, tensor, name, sizeof name),
+        pypto_dtype_name((pypto_dtype)tensor->dtype));
+}
+
 int64_t box_pack(const int64_t *extents, int32_t ndim, int64_t *stride)
 {
     int64_t elems = 1;
@@ -244,9 +255,27 @@ static void move_run(pld_core *core, const loops *l, box_mode mode, pypto_dtype 
     move_piece(l, target, target_step, source, source_step, count, mode, dtype);
 }
 
+/* Elements of 4 bits move as the bytes that hold two of them. */
+static box in_bytes(const box *b, int64_t *target_stride, int64_t *source_stride, int64_t *extents)
+{
+    for (int32_t d = 0; d < b->ndim; ++d) {
+        const bool last = d == b->ndim - 1;
+        target_stride[d] = last ? b->target_stride[d] : b->target_stride[d] / 2;
+        source_stride[d] = last ? b->source_stride[d] : b->source_stride[d] / 2;
+        extents[d] = last ? b->extents[d] / 2 : b->extents[d];
+    }
+    return (box){b->target, target_stride, b->source, source_stride, extents, b->ndim, 1};
+}
+
 void box_move(pld_core *core, const box *b, box_mode mode, pypto_dtype dtype)
 {
     loops l;
+    box bytes;
+    int64_t target_stride[PYPTO_MAX_DIMS], source_stride[PYPTO_MAX_DIMS], extents[PYPTO_MAX_DIMS];
+    if (__builtin_expect(pypto_dtype_packed(dtype), 0)) {
+        bytes = in_bytes(b, target_stride, source_stride, extents);
+        b = &bytes;
+    }
     if (!reduce(b, &l))
         return;
     order(&l);
@@ -335,7 +364,7 @@ void box_load_part(pld_core *core, const char *what, void *tile, const pld_tenso
     if (!whole) {
         int64_t stride[PYPTO_MAX_DIMS];
         const int64_t elems = box_pack(extents, source->ndim, stride);
-        memset(tile, 0, (size_t)(elems * pypto_dtype_bytes((pypto_dtype)source->dtype)));
+        memset(tile, 0, (size_t)(pypto_dtype_size((pypto_dtype)source->dtype, elems)));
     }
     box_load(core, tile, slice + at, source, extents, loaded);
 }

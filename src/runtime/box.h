@@ -4,6 +4,7 @@
 #ifndef RUNTIME_BOX_H
 #define RUNTIME_BOX_H
 
+#include "runtime/views.h"
 #include "sched/sched.h"
 
 typedef enum box_mode {
@@ -25,7 +26,8 @@ typedef struct box {
     int64_t width; /* bytes of an element */
 } box;
 
-/* Moves a box; `dtype` matters to BOX_ADD only, which has every element type but BOOL. Boxes may
+/* Moves a box; `dtype` matters to BOX_ADD, which has every element type but BOOL and those for storage only,
+ * and where elements lie two in a byte. Boxes may
  * overlap when both have the same strides (a transfer within one window). Leaves the task when the
  * call is poisoned meanwhile, which it asks every few megabytes. */
 void box_move(pld_core *core, const box *b, box_mode mode, pypto_dtype dtype);
@@ -64,6 +66,9 @@ static inline void box_written(pld_core *core, const pld_tensor *target, rank_he
 void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const int64_t *offsets,
               const int64_t *extents, int32_t d) PYPTO_NORETURN;
 
+/* Fails for an access to one of two elements of a byte. */
+void box_fail_in_byte(pld_core *core, const char *what, const pld_tensor *tensor) PYPTO_NORETURN;
+
 /* Bytes from tensor->data to the box's first element; fails when the box leaves the tensor. `what`
  * begins the message: "a load". Written so that nothing can overflow: offsets and extents may be any
  * int64. */
@@ -78,7 +83,9 @@ static inline int64_t box_check(pld_core *core, const char *what, const pld_tens
             box_fail(core, what, tensor, offsets, extents, d);
         elems += offsets[d] * tensor->stride[d];
     }
-    return elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    if (view_cuts_byte(tensor, offsets, extents))
+        box_fail_in_byte(core, what, tensor);
+    return pypto_dtype_size((pypto_dtype)tensor->dtype, elems);
 }
 
 #endif

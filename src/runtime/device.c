@@ -120,7 +120,7 @@ static void *take_memory(pld_core *core, int64_t bytes)
 
 /* box_move() takes overlapping boxes when they have the same strides. For others the source is copied first,
  * to memory that is returned, of the dispatch; NULL when there is no need. */
-static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
+static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed, pypto_dtype dtype)
 {
     bool same = true, empty = false;
     int64_t from_low, from_high, to_low, to_high;
@@ -137,7 +137,7 @@ static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed)
     const int64_t elems = box_pack(b->extents, b->ndim, packed);
     char *copy = take_memory(core, elems * b->width);
     const box out = {copy, packed, b->source, b->source_stride, b->extents, b->ndim, b->width};
-    box_move(core, &out, BOX_COPY, PYPTO_BOOL);
+    box_move(core, &out, BOX_COPY, dtype);
     b->source = copy;
     b->source_stride = packed;
     return copy;
@@ -161,7 +161,7 @@ static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor 
              extents,
              target->ndim,
              pypto_dtype_bytes((pypto_dtype)target->dtype)};
-    char *copy = copy_if_overlapping(core, &b, packed);
+    char *copy = copy_if_overlapping(core, &b, packed, (pypto_dtype)target->dtype);
     box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
     if (copy != NULL)
         memory_give(&((dispatch *)core->dispatch)->created, copy);
@@ -340,6 +340,8 @@ pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *of
 {
     char name[NAME_TEXT];
     pld_tensor view;
+    if (view_cuts_byte(tensor, offsets, extents))
+        box_fail_in_byte(core, "a subscript", tensor);
     const int32_t d = view_part(tensor, offsets, extents, &view);
     if (d < 0)
         return view;
@@ -362,8 +364,10 @@ pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, con
         fits = shape[d] >= 0 && !__builtin_mul_overflow(elems, shape[d], &elems);
     }
     int64_t bytes = 0;
-    fits = fits &&
-           !__builtin_mul_overflow(elems, pypto_dtype_bytes((pypto_dtype)tensor->dtype), &bytes);
+    const pypto_dtype dtype = (pypto_dtype)tensor->dtype;
+    fits = fits && !__builtin_mul_overflow(elems, pypto_dtype_bytes(dtype), &bytes);
+    if (pypto_dtype_packed(dtype))
+        bytes = pypto_dtype_size(dtype, elems);
     const pld_window *window = task_need_window(core, tensor);
     if (!fits || bytes > window->bytes - (tensor->data - window->base))
         task_fail(core, DIAG_WINDOW_TOO_LARGE,

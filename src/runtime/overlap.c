@@ -8,6 +8,8 @@
  * try for each term. */
 #include "runtime/overlap.h"
 
+#include "runtime/views.h"
+
 #include <stddef.h>
 
 #define TERMS (2 * PYPTO_MAX_DIMS)
@@ -30,6 +32,8 @@ typedef struct search {
 void view_range(const pld_tensor *view, const char **low, const char **high)
 {
     int64_t first = 0, last = 0;
+    const pld_tensor bytes = view_in_bytes(view);
+    view = &bytes;
     const int64_t width = pypto_dtype_bytes((pypto_dtype)view->dtype);
     *low = *high = view->data;
     for (int32_t d = 0; d < view->ndim; ++d) {
@@ -72,6 +76,8 @@ static void add_term(search *s, int64_t stride, int64_t low, int64_t high)
 
 static void add_view(search *s, const pld_tensor *view, int sign)
 {
+    const pld_tensor bytes = view_in_bytes(view);
+    view = &bytes;
     const int64_t width = pypto_dtype_bytes((pypto_dtype)view->dtype);
     for (int32_t d = 0; d < view->ndim; ++d) {
         const int64_t last = view->shape[d] - 1;

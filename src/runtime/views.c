@@ -25,7 +25,7 @@ int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_
         view->shape[view->ndim] = extents[d];
         view->stride[view->ndim++] = tensor->stride[d];
     }
-    view->data += elems * pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    view->data += pypto_dtype_size((pypto_dtype)tensor->dtype, elems);
     return -1;
 }
 
@@ -40,6 +40,8 @@ int64_t view_packed(pld_tensor *tensor, int32_t dtype, int32_t ndim, const int64
         if (shape[d] < 0 || !size_mul(elems, shape[d], &elems))
             return -1;
     }
+    if (pypto_dtype_packed((pypto_dtype)dtype))
+        return pypto_dtype_size((pypto_dtype)dtype, elems);
     return size_mul(elems, pypto_dtype_bytes((pypto_dtype)dtype), &bytes) ? bytes : -1;
 }
 

@@ -16,4 +16,28 @@ int64_t view_packed(pld_tensor *tensor, int32_t dtype, int32_t ndim, const int64
 /* Sets every element of a packed tensor of zeros, which has that many bytes. */
 void view_fill(const pld_tensor *tensor, int64_t bytes, double value);
 
+/* The same memory as bytes: where elements lie two in a byte, along the last dimension, a view of half its
+ * extent; others as they are. */
+static inline pld_tensor view_in_bytes(const pld_tensor *tensor)
+{
+    pld_tensor view = *tensor;
+    if (!pypto_dtype_packed((pypto_dtype)tensor->dtype))
+        return view;
+    view.dtype = PYPTO_UINT8;
+    for (int32_t d = 0; d < view.ndim - 1; ++d)
+        view.stride[d] /= 2;
+    if (view.ndim > 0)
+        view.shape[view.ndim - 1] /= 2;
+    return view;
+}
+
+/* Whether a part of a tensor begins or ends in the middle of a byte. */
+static inline bool view_cuts_byte(const pld_tensor *tensor, const int64_t *offsets,
+                                  const int64_t *extents)
+{
+    const int32_t last = tensor->ndim - 1;
+    return __builtin_expect(pypto_dtype_packed((pypto_dtype)tensor->dtype), 0) && last >= 0 &&
+           (offsets[last] % 2 != 0 || extents[last] % 2 != 0 || extents[last] == PLD_DROP);
+}
+
 #endif

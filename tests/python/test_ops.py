@@ -553,6 +553,32 @@ def test_cast_to(source):
             np.testing.assert_array_equal(got, expected, err_msg=to)
 
 
+def nearest_float(n, digits, limit):
+    """The float of so many binary digits nearest to an integer, ties to even: without floats."""
+    size = abs(int(n))
+    shift = max(size.bit_length() - digits, 0)
+    whole, rest = divmod(size, 1 << shift)
+    half = (1 << shift) >> 1
+    whole += rest > half or (shift > 0 and rest == half and whole % 2 == 1)
+    value = np.inf if whole << shift >= limit else float(whole << shift)
+    return -value if n < 0 else value
+
+
+@pytest.mark.parametrize("source", ["INT32", "INT64", "UINT32", "UINT64"])
+def test_wide_integers_are_rounded_once(source):
+    """To 16 bits, too: not to FP32 first, where a number just above a tie becomes the tie."""
+    info = np.iinfo(NUMPY[source])
+    numbers = [0, 1, 255, 257, 65519, 65520, 2**24 + 1, info.max, info.min]
+    for k in range(9, info.bits - 1):
+        tie = (1 << k) + (1 << (k - 8))
+        numbers += [tie - 1, tie, tie + 1, tie + (1 << (k - 7)), -tie, -tie - 1, (1 << k) + (1 << max(k - 11, 0)) + 1]
+    a = np.array([[n for n in numbers if info.min <= n <= info.max]], NUMPY[source])
+    for to, digits, limit in [("BF16", 8, 2**128), ("FP16", 11, 65536), ("FP32", 24, 2**128)]:
+        out = run([f"pl.store(pl.cast(a, pl.{to}), [0, 0], z)"], a, a, source, out_dtype=to)
+        expected = [[nearest_float(n, digits, limit) for n in a[0]]]
+        np.testing.assert_array_equal(out.astype(np.float64), expected, err_msg=to)
+
+
 # ---- shapes and products ----
 
 
