@@ -27,6 +27,7 @@ _NO_EXTERN = (
     "a hand-written kernel (@pl.jit.extern) is for the hardware's tool-chain, which is not here; "
     "write it as a @pl.jit.incore function"
 )
+_BAD_DECORATOR = "PYPTO-S114"
 _INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
 
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
@@ -304,15 +305,25 @@ class _Decorator:
         for option in options:
             if option not in self._accepts:
                 article = "an" if option[0] in "aeiou" else "a"
-                raise PyptoTypeError(f"{name} does not accept {article} {option}= argument")
+                _source.refuse(
+                    _BAD_DECORATOR,
+                    f"{name} does not accept {article} {option}= argument",
+                    f"it accepts {', '.join(f'{known}=' for known in sorted(self._accepts)) or 'none'}",
+                    None,
+                    sys._getframe(1),
+                )
         if function is None:
             return lambda decorated: self._make(decorated, sys._getframe(1))
         return self._make(function, sys._getframe(1))
 
     def _make(self, function: Any, frame: Any) -> JITFunction:
         if not isinstance(function, _FUNCTION):
-            raise PyptoTypeError(
-                f"{self._name} decorates a function, not {type(function).__name__}"
+            _source.refuse(
+                _BAD_DECORATOR,
+                f"{self._name} decorates a function, not {type(function).__name__}",
+                "write it above a def",
+                None,
+                frame,
             )
         if self._name == "@pl.jit.inline" and _has_directions(function):
             import warnings

@@ -22,31 +22,6 @@ _OPTIONS = ("type", "level", "role", "attrs", "auto_scope", "strict_ssa", "exter
 _CALLBACK, _OPAQUE = 3, 4  # no planes: host code, and what takes its plane from its callers
 
 
-def _refuse(
-    code: str, message: str, hint: str | None, function: Function | None, frame: Any = None
-) -> NoReturn:
-    """Raises a diagnostic that points at `def name`, or at the line that a frame is in."""
-    file, line, column, end = None, 0, 0, 0
-    if function is not None:
-        code_object = function._function.__code__
-        file, line = code_object.co_filename, code_object.co_firstlineno
-        found = _source.find(function)
-        if not isinstance(found, str):
-            file, node = found
-            line, column = node.lineno, node.col_offset
-            end = column + len("def ") + len(node.name)
-    elif frame is not None:
-        import linecache
-
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        text = linecache.getline(file, line).rstrip("\r\n")
-        column, end = len(text) - len(text.lstrip()), len(text)
-        _core.refuse(code, message, hint, file, line, column, end, text or None)
-    source = _source.line_text(file, line) if file else None
-    _core.refuse(code, message, hint, file, line, column, end, source)
-    raise AssertionError  # for type checkers: refuse() has raised
-
-
 def _enumerations() -> Any:
     from . import language
 
@@ -102,7 +77,7 @@ class Function:
         ):
             value = getattr(self, option)
             if value is not None and not isinstance(value, enumeration):
-                _refuse(
+                _source.refuse(
                     _BAD_CLASS,
                     f"@pl.function: {option}= must be a member of pl.{enumeration.__name__}, "
                     f"not {value!r}",
@@ -110,7 +85,7 @@ class Function:
                     self,
                 )
         if options.get("external_source") is not None:
-            _refuse(
+            _source.refuse(
                 _UNSUPPORTED,
                 f"@pl.function on '{self.name}': external_source= names a kernel for the hardware's "
                 "tool-chain, which is not here",
@@ -125,7 +100,7 @@ class Function:
             return
         for option, meant in zip(("level", "role"), implied):
             if getattr(self, option) not in (None, meant):
-                _refuse(
+                _source.refuse(
                     _BAD_CLASS,
                     f"@pl.function on '{self.name}': {option}={getattr(self, option)!r} "
                     f"contradicts type={self.type!r}, which implies {option}={meant!r}",
@@ -137,7 +112,7 @@ class Function:
     def _find_plane(self, pl: Any) -> int:
         types, levels = pl.FunctionType, pl.Level
         if self.type in (types.Group, types.Spmd, types.Graph):
-            _refuse(
+            _source.refuse(
                 _UNSUPPORTED,
                 f"@pl.function(type=pl.FunctionType.{self.type.name}): functions of this type describe "
                 "how hardware schedules kernels, and are not supported",
@@ -240,7 +215,7 @@ def function(python: Any = None, /, **options: Any) -> Any:
     frame = sys._getframe(1)
     for option in options:
         if option not in _OPTIONS:
-            _refuse(
+            _source.refuse(
                 _BAD_CLASS,
                 f"@pl.function does not accept a {option}= argument",
                 ", ".join(f"{name}=" for name in _OPTIONS[:3]),
@@ -262,7 +237,7 @@ def function(python: Any = None, /, **options: Any) -> Any:
 
 def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Function:
     if not isinstance(python, _FUNCTION):
-        _refuse(
+        _source.refuse(
             _BAD_CLASS,
             f"@pl.function decorates a function, not {type(python).__name__}",
             None,
@@ -291,7 +266,7 @@ def inline(python: Any = None, /) -> Any:
     if python is None:
         return inline
     if not isinstance(python, _FUNCTION):
-        _refuse(
+        _source.refuse(
             _BAD_CLASS,
             f"@pl.inline decorates a function, not {type(python).__name__}",
             None,
@@ -308,7 +283,7 @@ def program(cls: Any = None, /, **options: Any) -> Any:
     frame = sys._getframe(1)
     for option in options:
         if option not in ("strict_ssa", "auto_scope"):
-            _refuse(
+            _source.refuse(
                 _BAD_CLASS, f"@pl.program does not accept a {option}= argument", None, None, frame
             )
     if cls is None:
@@ -318,7 +293,7 @@ def program(cls: Any = None, /, **options: Any) -> Any:
 
 def _make_program(cls: Any, frame: FrameType) -> Program:
     if not isinstance(cls, type):
-        _refuse(
+        _source.refuse(
             _BAD_CLASS,
             f"@pl.program decorates a class, not {type(cls).__name__}",
             None,
@@ -328,7 +303,7 @@ def _make_program(cls: Any, frame: FrameType) -> Program:
     members = dict(vars(cls))
     functions = {f.name: f for f in members.values() if isinstance(f, Function)}
     if not functions:
-        _refuse(
+        _source.refuse(
             _BAD_CLASS,
             f"class {cls.__name__} contains no @pl.function decorated methods",
             "write @pl.function(type=pl.FunctionType.InCore) above its methods",
@@ -357,7 +332,7 @@ def _make_program(cls: Any, frame: FrameType) -> Program:
 
 def _check_callback(f: Function) -> None:
     if f._function.__code__.co_varnames[:1] == ("self",):
-        _refuse(
+        _source.refuse(
             _BAD_METHOD,
             f"SubWorker '{f.name}' must not declare 'self': its body is ordinary Python, run with "
             "its own parameters only",

@@ -17,7 +17,7 @@ from . import _core
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from ._jit import JITFunction
 
@@ -166,3 +166,29 @@ def _interpreter_input(filename: str) -> str:
         except OSError:  # a terminal or a pipe: it has been read and is gone
             pass
     return ""
+
+
+def refuse(
+    code: str, message: str, hint: str | None, function: Any, frame: Any = None
+) -> NoReturn:
+    """Raises a diagnostic that points at `def name` of a function, or at the line that a frame is
+    in."""
+    file, line, column, end = None, 0, 0, 0
+    if function is not None:
+        code_object = function._function.__code__
+        file, line = code_object.co_filename, code_object.co_firstlineno
+        found = find(function)
+        if not isinstance(found, str):
+            file, node = found
+            line, column = node.lineno, node.col_offset
+            end = column + len("def ") + len(node.name)
+    elif frame is not None:
+        import linecache
+
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        text = linecache.getline(file, line).rstrip("\r\n")
+        column, end = len(text) - len(text.lstrip()), len(text)
+        _core.refuse(code, message, hint, file, line, column, end, text or None)
+    source = line_text(file, line) if file else None
+    _core.refuse(code, message, hint, file, line, column, end, source)
+    raise AssertionError  # for type checkers: refuse() has raised

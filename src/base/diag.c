@@ -11,6 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/diag_internal.h"
+#include "base/os.h"
+#include "base/settings.h"
 
 #include <string.h>
 
@@ -35,8 +37,17 @@ const diag_info *diag_lookup(diag_code code)
     return &infos[(uint32_t)code < DIAG_COUNT ? code : DIAG_INTERNAL];
 }
 
+/* Tests of pypto want to know which diagnostics have been made at all. */
+static void record(const diag_info *info)
+{
+    const char *path = setting_text(SETTING_CODES_LOG);
+    if (path[0] != '\0')
+        os_append_line(path, info->code);
+}
+
 pypto_status diag_no_memory(void)
 {
+    record(diag_lookup(DIAG_OUT_OF_MEMORY));
     return (pypto_status){PYPTO_ERROR_MEMORY, &diag_exhausted};
 }
 
@@ -80,6 +91,7 @@ void diag_vadd(pypto_status *status, diag_code code, pypto_span span, const char
 {
     if (status->diagnostics == &diag_exhausted)
         return;
+    record(diag_lookup(code));
     pypto_diagnostic *added = make(diag_lookup(code), span, hint, format, args);
     if (added == NULL) {
         become_exhausted(status);

@@ -31,6 +31,9 @@ char *os_read_file(arena *a, const char *path, int64_t *bytes) EXPORTED(os_read_
 PYPTO_NODISCARD pypto_status os_write_file(const char *path, const void *bytes, int64_t count);
 
 bool os_file_exists(const char *path);
+/* Appends the text and a newline at once, so that lines of several processes stay whole. Failures are
+ * ignored: what is written is for tests. */
+void os_append_line(const char *path, const char *line);
 
 /* What is known of a file or directory without opening it; symbolic links are followed. */
 typedef struct os_facts {

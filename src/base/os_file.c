@@ -111,6 +111,18 @@ bool os_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+void os_append_line(const char *path, const char *line)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "%s\n", line);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0 && length > 0 && length < (int)sizeof text) {
+        ssize_t written = write(fd, text, (size_t)length);
+        (void)written;
+    }
+    os_close(&fd);
+}
+
 static bool is_directory(const char *path)
 {
     struct stat info;

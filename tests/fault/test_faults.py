@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from conftest import SIGNAL_NAMES, assert_all_gone, wait_for_death, wait_for_line, wait_for_workers, workers_of
+from processes import SIGNAL_NAMES, assert_all_gone, wait_for_death, wait_for_line, wait_for_workers, workers_of
 
 WAIT_FOR_NOBODY = "pld.system.wait(signal, [me, 0], 7, cmp=pld.WaitCmp.Ge)  # nobody"
 COMPUTE = """

@@ -481,3 +481,16 @@ def test_exceptions_can_be_made_by_hand():
     error = ParserTypeError("only a text")
     assert error.message == str(error) == "only a text"
     assert (error.span, error.hint, error.source_lines, error.diagnostics) == (None, None, [], [])
+
+
+def test_a_decorator_error_has_a_place():
+    with pytest.raises(TypeError, match="does not accept a level= argument") as caught:
+        pl.jit.host(level=3)
+    assert caught.value.code == "PYPTO-S114" and "auto_scope=" in caught.value.hint
+    assert caught.value.span["file"] == __file__
+    assert caught.value.source_lines == ["        pl.jit.host(level=3)"]
+
+
+def test_defects_of_pypto_itself_say_so():
+    with pytest.raises(pypto.InternalError, match="unknown code PYPTO-X999: words"):
+        pypto._core.refuse("PYPTO-X999", "words", None, None, 0, 0, 0, None)

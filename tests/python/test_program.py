@@ -300,7 +300,7 @@ def test_a_body_that_is_wrong(body, error, words):
             ParserSyntaxError,
             "must not declare 'self'",
         ),
-        ("type=pl.FunctionType.InCore", "type=pl.FunctionType.Graph", UnsupportedFeatureError, "yet"),
+        ("type=pl.FunctionType.InCore", "type=pl.FunctionType.Graph", UnsupportedFeatureError, "not supported"),
         (
             "return self.k(x, y)",
             "pld.alloc_window_buffer(4)",

@@ -48,6 +48,7 @@ static void wrapper_code(pld_core *core, const pld_arg *args)
     case 3: pld_submit(core, &kernel, PLD_ARGS(PLD_INT(1), PLD_INT(1), PLD_INT(1)), 3); break;
     case 4: pld_submit(core, &kernel, PLD_ARGS(args[0], args[0], args[2]), 3); break;
     case 5: pld_submit(core, &kernel, PLD_ARGS(args[0], args[1], args[0]), 3); break;
+    case 6: pld_notify(core, args[0].tensor, 0, PLD_AT(0), 1, PLD_SET); break;
     default: pld_submit(core, &kernel, args, 3); break;
     }
 }
@@ -253,6 +254,8 @@ static void test_mistakes_in_calls_are_refused_and_the_set_goes_on(void **state)
     for (submit_mistake = 1; submit_mistake < 6; ++submit_mistake)
         expect(pypto_worker_run(worker, program, &arg, 1), DIAG_KERNEL_FAILED,
                submit_words[submit_mistake]);
+    submit_mistake = 6;
+    expect(pypto_worker_run(worker, program, &arg, 1), DIAG_NO_WINDOW, "'x' is plain memory");
     submit_mistake = 0;
     pypto_status status = pypto_worker_run(worker, program, &arg, 1);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);

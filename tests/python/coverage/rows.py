@@ -13,7 +13,7 @@ ROWS = {
     "03_window_buffer": "test_window_buffer.py",
     "04_barrier": "test_barrier.py",
     "05_remote_load_store": "test_remote_load_store.py",
-    "06_put_get": "test_put_get.py",
+    "06_put_get": "test_put_and_get.py",
     "07_dynamic_rank_count": "test_dynamic_rank_count.py",
     "multi_program_kv_cache": "test_multi_program_kv_cache.py",
     # programs in class form
