@@ -177,6 +177,8 @@ static pypto_status host_init(pld_host *host, pypto_worker *w, pypto_program *pr
     *host = (pld_host){.w = w, .table = program->table, .arguments = args, .count = count};
     host->function = host->table->functions[host->table->host];
     host->call = ++w->call;
+    for (int32_t device = 0; device < w->device_count; ++device)
+        w->posted_before[device] = w->writers[device].sequence;
     host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
     host->args = alloc_zeroed(count + 1, (int64_t)sizeof *host->args);
     host->windows = alloc_zeroed(host->table->nbuffers + 1, (int64_t)sizeof *host->windows);

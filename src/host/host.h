@@ -6,7 +6,7 @@
  *   host_api.c  what a host function     call.c      one call from arguments to result
  *               calls                    report.c    failures in words
  *   host_tensors.c  its views            order.c     which dispatch comes before which
- *   pool.c      one-shot calls
+ *   pool.c      one-shot calls           deadlock.c  whether, and why
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -52,6 +52,7 @@ struct pypto_worker {
     int64_t staging_reserved;
     heap_area heap;
     int64_t *slice_reserved; /* per device */
+    uint64_t *posted_before; /* per device: its records when the latest call began */
     clearing *clearings;
     uint64_t call;            /* number of the latest call */
     fiber *fiber;             /* for host functions */
@@ -187,7 +188,7 @@ void workers_kill(pypto_worker *w);
 /* Waits until every posted record is complete. */
 PYPTO_NODISCARD pypto_status wait_outstanding(pypto_worker *w);
 
-/* report.c: each describes the state of the set as it is now. */
+/* deadlock.c, report.c: each describes the state of the set as it is now. */
 pypto_status report_failure(pypto_worker *w, uint64_t call);
 pypto_status report_deaths(pypto_worker *w);
 /* A success when there is no deadlock. */

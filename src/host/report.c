@@ -1,8 +1,7 @@
 /* Failures in words: what a rank did when it failed, died or waited for ever. Called by call.c with
  * the set's lock held; reads what ranks publish in their headers. */
+#include "host/report.h"
 #include "base/alloc.h"
-#include "base/text.h"
-#include "host/host.h"
 #include "sched/describe.h"
 #include "sched/sched.h"
 
@@ -10,7 +9,7 @@
 
 /* ---- names ---- */
 
-static const pld_function *function_of(const pypto_worker *w, int32_t program, int32_t function)
+const pld_function *report_function(const pypto_worker *w, int32_t program, int32_t function)
 {
     if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
         return NULL;
@@ -18,7 +17,7 @@ static const pld_function *function_of(const pypto_worker *w, int32_t program, i
     return function >= 0 && function < table->nfunctions ? table->functions[function] : NULL;
 }
 
-static const char *buffer_of(const pypto_worker *w, int32_t program, int32_t buffer)
+const char *report_buffer(const pypto_worker *w, int32_t program, int32_t buffer)
 {
     if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
         return "?";
@@ -26,9 +25,7 @@ static const char *buffer_of(const pypto_worker *w, int32_t program, int32_t buf
     return buffer >= 0 && buffer < table->nbuffers ? table->buffers[buffer].name : "?";
 }
 
-/* "rank 1 (device 5)": rank and device are the same thing twice only when the ids are 0, 1, 2 ...
- */
-static void add_rank(text *out, const pypto_worker *w, int32_t rank)
+void report_rank(text *out, const pypto_worker *w, int32_t rank)
 {
     text_printf(out, "rank %d", rank);
     if (w->device_ids[rank] != rank)
@@ -37,16 +34,16 @@ static void add_rank(text *out, const pypto_worker *w, int32_t rank)
 
 static void add_place(text *out, const pypto_worker *w, int32_t program, uint64_t breadcrumb)
 {
-    const pld_function *f = function_of(w, program, (int32_t)(breadcrumb >> 32) - 1);
+    const pld_function *f = report_function(w, program, (int32_t)(breadcrumb >> 32) - 1);
     if (f == NULL)
         text_add(out, "between tasks");
     else
         text_printf(out, "%s at %s:%d", f->name, f->file, (int32_t)(uint32_t)breadcrumb);
 }
 
-static pypto_span span_of(const pypto_worker *w, int32_t program, int32_t function, int32_t line)
+pypto_span report_span(const pypto_worker *w, int32_t program, int32_t function, int32_t line)
 {
-    const pld_function *f = function_of(w, program, function);
+    const pld_function *f = report_function(w, program, function);
     return (pypto_span){.file = f != NULL ? f->file : NULL, .line = f != NULL ? line : 0};
 }
 
@@ -57,15 +54,15 @@ static pypto_span span_of(const pypto_worker *w, int32_t program, int32_t functi
 
 static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
 {
-    const pld_function *f = function_of(w, wait->program, wait->function);
+    const pld_function *f = report_function(w, wait->program, wait->function);
     if (wait->kind == WAIT_DISPATCH) {
         text_printf(out, "%s waits for a dispatch of ", f != NULL ? f->name : "a dispatch");
-        add_rank(out, w, wait->device);
+        report_rank(out, w, wait->device);
         text_add(out, " whose output it reads");
         return;
     }
     char cell[LIST_TEXT];
-    const char *buffer = buffer_of(w, wait->program, wait->buffer);
+    const char *buffer = report_buffer(w, wait->program, wait->buffer);
     const _Atomic int32_t *word =
         (const _Atomic int32_t *)(const void *)(w->seg.base + wait->cell_offset);
     text_printf(out, "%s '%s'%s %s %d, which is %d",
@@ -133,7 +130,7 @@ void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
         text line = {0};
         text_add(&line, "  ");
-        add_rank(&line, w, rank);
+        report_rank(&line, w, rank);
         text_add(&line, ": ");
         add_state(&line, w, call, rank);
         if (!line.failed)
@@ -165,12 +162,13 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
     if (first == NULL)
         return STATUS_OK;
     pypto_status status = STATUS_OK;
-    const pld_function *f = function_of(w, first->program, first->function);
+    const pld_function *f = report_function(w, first->program, first->function);
     text who = {0};
-    add_rank(&who, w, first_rank);
+    report_rank(&who, w, first_rank);
     diag_add(&status, (diag_code)first->code,
-             span_of(w, first->program, first->function, first->line), NULL, "%s failed on %s: %s",
-             f != NULL ? f->name : "a task", who.failed ? "a rank" : who.bytes, first->text);
+             report_span(w, first->program, first->function, first->line), NULL,
+             "%s failed on %s: %s", f != NULL ? f->name : "a task",
+             who.failed ? "a rank" : who.bytes, first->text);
     text_free(&who);
     return status;
 }
@@ -188,99 +186,17 @@ pypto_status report_deaths(pypto_worker *w)
         char how[64];
         process_describe_exit(&w->processes[rank], how, sizeof how);
         text what = {0};
-        add_rank(&what, w, rank);
+        report_rank(&what, w, rank);
         text_printf(&what, " (pid %lld) died, %s, in ", (long long)w->processes[rank].pid, how);
         add_place(&what, w, program, breadcrumb);
         pypto_status status = STATUS_OK;
         diag_add(
             &status, DIAG_WORKER_DIED,
-            span_of(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
+            report_span(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
             breadcrumb == 0 ? NULL : CRASH_HINT, "the worker of %s",
             what.failed ? "a rank" : what.bytes);
         text_free(&what);
         return status;
     }
     return STATUS_OK;
-}
-
-/* ---- deadlock ---- */
-
-/* One reading of a rank: true when it is parked and nothing that it waits for has come. */
-static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
-{
-    const rank_header *h = segment_rank(&w->seg, rank);
-    if (atomic_load_explicit(&h->state, memory_order_acquire) != RANK_PARKED)
-        return false;
-    const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
-    if (waits > WAIT_SLOTS)
-        return false; /* more than can be looked at: not provable */
-    const uint64_t posted = atomic_load_explicit(&h->posted, memory_order_seq_cst);
-    const uint64_t taken = atomic_load_explicit(&h->taken, memory_order_relaxed);
-    const uint64_t completed = atomic_load_explicit(&h->completed, memory_order_seq_cst);
-    if ((posted != taken && taken - completed < DONE_WINDOW) || (waits == 0 && taken != completed))
-        return false; /* it has not woken up for its work yet */
-    for (uint32_t i = 0; i < waits; ++i) {
-        wait_entry wait;
-        wait_copy(&wait, &h->waits[i]);
-        if (wait_satisfied(&w->seg, &wait))
-            return false;
-    }
-    return true;
-}
-
-/* All ranks stuck between two equal readings of their epochs: the state existed, and since only
- * ranks (and the host, which is here) change anything, it will last. */
-static bool all_stuck(const pypto_worker *w)
-{
-    uint64_t before[PYPTO_MAX_RANKS];
-    if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) != 0)
-        return false;
-    for (int32_t rank = 0; rank < w->device_count; ++rank) {
-        before[rank] =
-            atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire);
-        if (!rank_is_stuck(w, rank))
-            return false;
-    }
-    for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire) !=
-            before[rank])
-            return false;
-    return atomic_load_explicit(&w->seg.set->outstanding, memory_order_seq_cst) > 0;
-}
-
-/* The place of the first blocked wait, for the headline. */
-static pypto_span first_wait(const pypto_worker *w)
-{
-    for (int32_t rank = 0; rank < w->device_count; ++rank) {
-        const rank_header *h = segment_rank(&w->seg, rank);
-        wait_entry wait;
-        wait_copy(&wait, &h->waits[0]);
-        if (atomic_load_explicit(&h->wait_count, memory_order_relaxed) > 0)
-            return span_of(w, wait.program, wait.function, wait.line);
-    }
-    return SPAN_NONE;
-}
-
-pypto_status report_deadlock(pypto_worker *w, uint64_t call)
-{
-    if (!all_stuck(w)) {
-        /* A rank whose wait is satisfied has been rung by whoever satisfied it; ringing once more
-         * is harmless and mends what a lost ring would break. */
-        segment_ring_all(&w->seg);
-        return STATUS_OK;
-    }
-    int32_t blocked = 0;
-    for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->wait_count, memory_order_relaxed) >
-            0)
-            ++blocked;
-    pypto_status status = STATUS_OK;
-    diag_add(&status, DIAG_DEADLOCK, first_wait(w),
-             "check that each wait has a notify to the same cell of this rank, sent before the "
-             "sender waits "
-             "itself",
-             "deadlock: %d of %d ranks wait for a signal and no work can run", blocked,
-             w->device_count);
-    report_states(w, call, &status);
-    return status;
 }

@@ -277,6 +277,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->threads = alloc_zeroed(n, (int64_t)sizeof *w->threads);
     w->writers = alloc_zeroed(n, (int64_t)sizeof *w->writers);
     w->slice_reserved = alloc_zeroed(n, (int64_t)sizeof *w->slice_reserved);
+    w->posted_before = alloc_zeroed(n, (int64_t)sizeof *w->posted_before);
     if (w->processes != NULL)
         for (int32_t i = 0; i < n; ++i)
             w->processes[i] = PROCESS_NONE;
@@ -296,7 +297,7 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
     if (w == NULL)
         return diag_no_memory();
     if (w->device_ids == NULL || w->processes == NULL || w->threads == NULL || w->writers == NULL ||
-        w->slice_reserved == NULL)
+        w->slice_reserved == NULL || w->posted_before == NULL)
         status = diag_no_memory();
     if (status_ok(status) && (w->event = host_event_create()) < 0)
         status = diag_system(errno, "raise `ulimit -n`", "create an event descriptor");
@@ -434,6 +435,7 @@ void pypto_worker_close(pypto_worker *w)
     alloc_free(w->threads);
     alloc_free(w->writers);
     alloc_free(w->slice_reserved);
+    alloc_free(w->posted_before);
     alloc_free(w);
 }
 

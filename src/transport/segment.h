@@ -102,6 +102,25 @@ static inline void wait_copy(wait_entry *to, const wait_entry *from)
 }
 static_assert(sizeof(wait_entry) % 8 == 0, "wait entries are whole words");
 
+/* What a rank has done with one signal cell in a call. */
+typedef struct signal_entry {
+    int64_t cell_offset; /* from the segment's first byte; 0: free */
+    uint64_t call;       /* an entry of an earlier call is free too */
+    int64_t notifies;    /* sent to it */
+    int64_t sum;         /* of their values since the latest set, which counts as its value */
+    int64_t waits;       /* that have been satisfied by it; own cells only */
+    int32_t device;      /* whose cell it is */
+    int32_t buffer;      /* allocation */
+    int32_t program;     /* of the latest notify: where */
+    int32_t function;
+    int32_t line;
+    int32_t ndim;
+    int64_t cell[PYPTO_MAX_DIMS];
+} signal_entry;
+
+/* Cells of which a rank keeps an account in one call; of more there is none. */
+#define SIGNAL_SLOTS 2048
+
 /* How a rank's part of a call ended before its time. */
 typedef struct failure_record {
     _Atomic uint64_t order; /* 0: none; 1 is the first failure of the set's life */
@@ -137,9 +156,24 @@ typedef struct rank_header {
     /* Rare. */
     _Alignas(CACHE_LINE) failure_record failure;
     _Alignas(CACHE_LINE) wait_entry waits[WAIT_SLOTS];
+    /* Found by hashing the cell's offset; written by the owner, read by the host while it is parked. */
+    _Alignas(CACHE_LINE) signal_entry signals[SIGNAL_SLOTS];
+    _Atomic uint64_t signals_lost; /* the latest call in which a cell found no slot */
     /* Bit n % DONE_WINDOW: dispatch n, later than `completed`, is done. */
     _Alignas(CACHE_LINE) _Atomic uint64_t done[DONE_WINDOW / 64];
 } rank_header;
+
+/* The account of a cell in a call: the entry, or where a new one may be made, or NULL. */
+static inline signal_entry *segment_signal(rank_header *h, int64_t cell_offset, uint64_t call)
+{
+    const uint64_t hash = (uint64_t)(cell_offset >> 2) * 0x9e3779b97f4a7c15u;
+    for (uint64_t probe = 0; probe < 8; ++probe) {
+        signal_entry *e = &h->signals[((hash >> 48) + probe) % SIGNAL_SLOTS];
+        if (e->call != call || e->cell_offset == cell_offset)
+            return e;
+    }
+    return NULL;
+}
 
 /* Whether the dispatch of that number (from 1) is done. Seq_cst: see Bell. */
 static inline bool segment_dispatch_done(const rank_header *h, uint64_t number)

@@ -1,0 +1,14 @@
+/* Names in reports, for report.c and deadlock.c: NULL, "?" or SPAN_NONE for what does not exist. */
+#ifndef HOST_REPORT_H
+#define HOST_REPORT_H
+
+#include "base/text.h"
+#include "host/host.h"
+
+const pld_function *report_function(const pypto_worker *w, int32_t program, int32_t function);
+const char *report_buffer(const pypto_worker *w, int32_t program, int32_t buffer);
+/* "rank 1 (device 5)": rank and device are the same thing twice only when the ids are 0, 1, 2 ... */
+void report_rank(text *out, const pypto_worker *w, int32_t rank);
+pypto_span report_span(const pypto_worker *w, int32_t program, int32_t function, int32_t line);
+
+#endif
