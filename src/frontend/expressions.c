@@ -236,9 +236,9 @@ static bool is_tile(const lowering *fl, const dsl_value *v)
     return tile || is_tensor_operand(fl, v);
 }
 
-/* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own for a
- * scalar on the right name it second; a scalar on the left of + and * changes sides, and s - t is -t + s, to
- * the last bit. */
+/* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own
+ * for a scalar on the right name it second; a scalar on the left of + and * changes sides, and
+ * s - t is -t + s, to the last bit. */
 static const char *tile_operation(const char *op, bool scalar)
 {
     static const struct {

@@ -33,6 +33,14 @@ static bool all_complete(const pypto_worker *w)
     return atomic_load_explicit(&w->seg.set->outstanding, memory_order_seq_cst) == 0;
 }
 
+/* A rank that fails poisons the call first and then counts down what it drops. So the poison is
+ * looked at after the count: the other way round, a call could fail in between and pass for
+ * complete. */
+static bool call_succeeded(const pypto_worker *w)
+{
+    return all_complete(w) && !call_poisoned(w);
+}
+
 static bool all_acknowledged(const pypto_worker *w)
 {
     for (int32_t rank = 0; rank < w->device_count; ++rank)
@@ -63,7 +71,7 @@ pypto_status wait_outstanding(pypto_worker *w)
     pypto_status status = STATUS_OK;
     _Atomic uint32_t *waiting = &w->seg.set->host_waiting;
     for (int32_t i = 0; i < YIELDS && !call_poisoned(w); ++i) {
-        if (all_complete(w))
+        if (call_succeeded(w))
             return status;
         host_yield();
     }
@@ -79,8 +87,10 @@ pypto_status wait_outstanding(pypto_worker *w)
                                      "a call ended without a reason");
             break;
         }
-        if (all_complete(w))
+        if (call_succeeded(w))
             break;
+        if (all_complete(w))
+            continue; /* poisoned since we looked */
         if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) == 0 &&
             !status_ok(status = report_deadlock(w, w->call)))
             break;

@@ -204,8 +204,8 @@ static bool check_word(op_call *call, int32_t index)
     return check_enum(call, index);
 }
 
-/* One integer without brackets counts the elements of operand 0 in row-major order, whatever its rank: it becomes
- * a list with an entry per dimension. */
+/* One integer without brackets counts the elements of operand 0 in row-major order, whatever its
+ * rank: it becomes a list with an entry per dimension. */
 static bool check_indices(op_call *call, int32_t index)
 {
     ir_operand *operand = &call->operands[index];

@@ -1,5 +1,5 @@
-/* The words of the language that are no operations: the table words.def, searched. Whoever lists names, or
- * looks for the one that was meant, asks here as well as in the table of operations. */
+/* The words of the language that are no operations: the table words.def, searched. Whoever lists
+ * names, or looks for the one that was meant, asks here as well as in the table of operations. */
 #include "ops/ops.h"
 
 #include <string.h>

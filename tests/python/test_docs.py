@@ -1,9 +1,10 @@
 """The documentation runs.
 
-The Python blocks of a page, in order, are one script. A block marked `python body` is the body of the page's
-kernel that has `...` for one; it runs on two devices, and its last comments say what must then be true, for
-each rank, of x and y (what the rank was given and what it wrote), xs (what all were given), r (its number) and
-n; or which error it is. Tables of names are the library's."""
+The Python blocks of a page, in order, are one script. A block marked `python body` is the body
+of the page's kernel that has `...` for one; it runs on two devices, and its last comments say
+what must then be true, for each rank, of x and y (what the rank was given and what it wrote), xs
+(what all were given), r (its number) and n; or which error it is. Tables of names are the
+library's."""
 
 import itertools
 import re

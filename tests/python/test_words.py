@@ -1,5 +1,5 @@
-"""Words of the language that are no operations: Python has them too, with help, and where they cannot stand
-is said of each."""
+"""Words of the language that are no operations: Python has them too, with help, and where they
+cannot stand is said of each."""
 
 import inspect
 

@@ -1,5 +1,5 @@
-"""The programs that the language has to be enough for, one row each: its name, and the test here that
-covers what it needs, or the issue in which that arrives and why.
+"""The programs that the language has to be enough for, one row each: its name, and the test here
+that covers what it needs, or the issue in which that arrives and why.
 
 A row that arrives gets its test, and its reason goes away."""
 

@@ -1,5 +1,5 @@
-"""All-reduce around a ring: each rank sends a chunk of its row on, n - 1 times to add and n - 1 times to
-copy. The number of ranks is a constant of the program."""
+"""All-reduce around a ring: each rank sends a chunk of its row on, n - 1 times to add and n - 1
+times to copy. The number of ranks is a constant of the program."""
 
 import numpy as np
 import pytest

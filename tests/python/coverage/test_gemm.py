@@ -1,5 +1,5 @@
-"""Two kernels in one wrapper: the first fills a window, the second multiplies matrices; memory spaces
-do not change values."""
+"""Two kernels in one wrapper: the first fills a window, the second multiplies matrices; memory
+spaces do not change values."""
 
 import numpy as np
 

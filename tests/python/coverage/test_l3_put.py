@@ -1,5 +1,5 @@
-"""put in its forms: whole slices, added, in chunks, parts; and a kernel that returns early on most ranks. The
-host computes the peer and passes it as INT32."""
+"""put in its forms: whole slices, added, in chunks, parts; and a kernel that returns early on most
+ranks. The host computes the peer and passes it as INT32."""
 
 import numpy as np
 import pytest

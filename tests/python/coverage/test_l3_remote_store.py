@@ -1,5 +1,6 @@
-"""Ways to push data to the next rank: a tile, by position and by keyword; what was computed from tensors; and sums
-of what several ranks push to one place. The host computes the peer and passes it as INT32."""
+"""Ways to push data to the next rank: a tile, by position and by keyword; what was computed from
+tensors; and sums of what several ranks push to one place. The host computes the peer and passes
+it as INT32."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
-"""Three devices in two overlapping domains: 0 and 1 swap rows, 1 and 2 swap rows. A rank's number in a
-domain is its place among the devices of that domain."""
+"""Three devices in two overlapping domains: 0 and 1 swap rows, 1 and 2 swap rows. A rank's number
+in a domain is its place among the devices of that domain."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
-"""Two programs over one tensor: the first appends to a cache that the second reads. Annotations are text
-and name no shapes; the host calls its wrapper without `device=`."""
+"""Two programs over one tensor: the first appends to a cache that the second reads. Annotations are
+text and name no shapes; the host calls its wrapper without `device=`."""
 
 from __future__ import annotations
 

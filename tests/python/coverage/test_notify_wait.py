@@ -1,4 +1,5 @@
-"""Only signals: each rank counts up a cell of the next rank and writes down what it finds in its own."""
+"""Only signals: each rank counts up a cell of the next rank and writes down what it finds in its
+own."""
 
 import numpy as np
 

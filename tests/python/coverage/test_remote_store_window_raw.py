@@ -1,5 +1,5 @@
-"""Two kernels of one wrapper: the first pushes to a peer and shakes hands, the second reads the window, which
-is an input to both, and must see what came."""
+"""Two kernels of one wrapper: the first pushes to a peer and shakes hands, the second reads the
+window, which is an input to both, and must see what came."""
 
 import torch
 

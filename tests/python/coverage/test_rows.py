@@ -1,4 +1,5 @@
-"""Every row of the coverage table is covered or says when it will be, and every test here is of a row."""
+"""Every row of the coverage table is covered or says when it will be, and every test here is of a
+row."""
 
 import re
 from pathlib import Path
