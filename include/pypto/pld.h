@@ -322,6 +322,20 @@ static inline void pld_set_valid(pld_core *core, int32_t ndim, const int64_t *ex
     }
 }
 
+/* Ends the task: an index of an array is out of range. */
+PYPTO_API PYPTO_NORETURN void pld_array_fail(pld_core *core, int32_t line, const char *name,
+                                             int64_t extent, int64_t index);
+
+/* The index of an element of an array of `extent`; fails when it is out of range. */
+static inline int64_t pld_array_index_at(pld_core *core, int32_t line, const char *name,
+                                         int64_t extent, int64_t index)
+{
+    if ((uint64_t)index >= (uint64_t)extent)
+        pld_array_fail(core, line, name, extent, index);
+    return index;
+}
+#define pld_array_index(core, ...) pld_array_index_at(core, __LINE__, __VA_ARGS__)
+
 /* Integer division and remainder that round towards minus infinity, as Python's do. Division by 0
  * gives 0 and does not trap; INT64_MIN / -1 wraps. */
 static inline int64_t pld_floordiv(int64_t a, int64_t b)

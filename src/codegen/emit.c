@@ -35,7 +35,7 @@ static void emit_head(emitter *e)
 static void find_copy(void *context, ir_stmt *s)
 {
     bool *found = context;
-    *found |= s->kind == IR_ASSIGN && s->source != NULL && s->source->type.kind == IR_TILE &&
+    *found |= s->kind == IR_ASSIGN && s->source != NULL && ir_is_private(s->source->type.kind) &&
               s->source->scratch_offset != s->target->scratch_offset;
 }
 

@@ -54,7 +54,7 @@ static void emit_signature(emitter *e)
 static const char *tile_comment(emitter *e, const ir_var *tile)
 {
     text out = {.a = e->a};
-    text_add(&out, "tile [");
+    text_add(&out, tile->type.kind == IR_ARRAY ? "array [" : "tile [");
     for (int32_t i = 0; i < tile->type.ndim; i++) {
         if (i > 0)
             text_add(&out, ", ");
@@ -273,13 +273,13 @@ static void emit_assign(emitter *e, const ir_stmt *s)
     const ir_var *target = s->target;
     if (s->value != NULL) {
         emit_value(e, s, expr_as(e, s->value, target->type.dtype).text);
-    } else if (target->type.kind != IR_TILE) {
+    } else if (!ir_is_private(target->type.kind)) {
         emit_value(e, s, alias_text(e, target, s->source));
         return;
     }
     if (target->type.kind == IR_TILE)
         emit_valid_copy(e, s);
-    if (target->type.kind == IR_TILE && target->scratch_offset != s->source->scratch_offset) {
+    if (ir_is_private(target->type.kind) && target->scratch_offset != s->source->scratch_offset) {
         long long bytes = ir_static_bytes(&target->type);
         emit_place(e, &s->span);
         emit_line(e, "memcpy(%s, %s, %lld);", target->c_name, s->source->c_name, bytes);
@@ -483,13 +483,23 @@ static const char *advance_text(emitter *e, const ir_stmt *s, const char *stop, 
                         value == INT64_MIN ? "(uint64_t)" : "", size, name, sign, size, stop);
 }
 
+/* An operation that touches nothing but tiles, arrays and scalars is compiled into the kernel. */
+static bool calls_device(const ir_stmt *s)
+{
+    for (int32_t i = 0; i < s->operand_count; i++) {
+        if (s->operands[i].kind == IR_OPERAND_VAR && !ir_is_private(s->operands[i].var->type.kind))
+            return s->op_def->effects[0] != '\0';
+    }
+    return false;
+}
+
 /* Whether a block passes, on every path through it, a device call that ends a cancelled task:
  * those that move data, signal, or submit. A loop in it may have no turns. */
 static bool always_checks(const ir_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
         const ir_stmt *s = block->items[i];
-        if (s->kind == IR_CALL || (s->kind == IR_DO && s->op_def->effects[0] != '\0') ||
+        if (s->kind == IR_CALL || (s->kind == IR_DO && calls_device(s)) ||
             (s->kind == IR_IF && always_checks(&s->body) && always_checks(&s->orelse)))
             return true;
     }
@@ -534,6 +544,8 @@ static void emit_while(emitter *e, const ir_stmt *s)
     emit_place(e, &s->span);
     emit_line(e, "while (%s) {", expr_c(e, s->value).text);
     e->depth++;
+    if (needs_poll(e, s))
+        emit_line(e, "pld_poll(core);");
     emit_block(e, &s->body);
     e->depth--;
     emit_line(e, "}");

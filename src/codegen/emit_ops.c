@@ -206,6 +206,18 @@ static const char *tile_element(emitter *e, const ir_var *tile, const ir_operand
                         list_text(e, "PLD_AT", indices->exprs, indices->count));
 }
 
+/* The element of an array, as an lvalue. */
+static const char *array_slot(emitter *e, const ir_var *array, const ir_operand *index)
+{
+    int64_t number = 0;
+    if (ir_is_const_int(index->expr, &number)) /* its type rule has checked it */
+        return arena_printf(e->a, "%s[%lld]", array->c_name, (long long)number);
+    text name = {.a = e->a};
+    text_quoted(&name, array->name);
+    return arena_printf(e->a, "%s[pld_array_index(core, %s, %s, %s)]", array->c_name, name.bytes,
+                        expr_int64(e, array->type.shape[0]), expr_int64(e, index->expr));
+}
+
 /* An element converted as pl.cast says: the text of the new element. */
 static const char *cast_text(emitter *e, const template *t, const ir_operand *operand)
 {
@@ -377,6 +389,12 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
                             cast ? c_scalar_type(dtype) : "", cast ? ")" : "", "", part,
                             ir_is_float(dtype) ? "float" : "int");
     }
+    if (strncmp(part, "slot:", 5) == 0)
+        return array_slot(e, operand->var, &t->operands[op_param_index(t->op, part + 5)]);
+    if (strncmp(part, "at:", 3) == 0)
+        return value_of_bits(
+            e, operand->var->type.dtype,
+            array_slot(e, operand->var, &t->operands[op_param_index(t->op, part + 3)]));
     if (strncmp(part, "element:", 8) == 0)
         return tile_element(e, operand->var, &t->operands[op_param_index(t->op, part + 8)]);
     if (strncmp(part, "get:", 4) == 0)
@@ -683,7 +701,7 @@ void emit_operation(emitter *e, const ir_stmt *s)
     }
     const char *value = op_text(e, s->op_def, s->operands, s->target);
     bool through_operand = s->op_def->result_param >= 0;
-    if (s->target != NULL && s->target->type.kind != IR_TILE && !through_operand) {
+    if (s->target != NULL && !ir_is_private(s->target->type.kind) && !through_operand) {
         emit_value(e, s, value);
         return;
     }

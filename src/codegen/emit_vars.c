@@ -136,9 +136,9 @@ static void class_vars(emitter *e)
 {
     for (int64_t i = 0; i < e->f->vars.count; i++) {
         const ir_var *var = e->f->vars.items[i];
-        e->vars[i].storage = is_tensor(var)              ? STORAGE_POINTER
-                             : var->type.kind == IR_TILE ? STORAGE_TILE
-                                                         : STORAGE_PLAIN;
+        e->vars[i].storage = is_tensor(var)                  ? STORAGE_POINTER
+                             : ir_is_private(var->type.kind) ? STORAGE_TILE
+                                                             : STORAGE_PLAIN;
     }
     classing c = {e, false};
     do {

@@ -102,6 +102,8 @@ static ir_kind shaped_kind(const char *path)
         return IR_TENSOR;
     if (strcmp(path, "pld.DistributedTensor") == 0)
         return IR_WINDOW;
+    if (strcmp(path, "pl.Array") == 0)
+        return IR_ARRAY;
     return strcmp(path, "pl.Tile") == 0 ? IR_TILE : IR_NONE;
 }
 
@@ -261,10 +263,11 @@ static bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
         report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "make it at least 1",
                "dimension %d is %lld: all dimensions must be positive", type->ndim,
                (long long)extent);
-    else if (type->kind == IR_TILE && v->expr->kind != IR_INT)
+    else if (ir_is_private(type->kind) && v->expr->kind != IR_INT)
         report(fl->fe, DIAG_BAD_ANNOTATION, v->span,
                "tiles have a fixed shape; use a constant and handle the rest by a loop",
-               "dimension %d of a Tile must be a constant", type->ndim);
+               "dimension %d of %s must be a constant", type->ndim,
+               type->kind == IR_TILE ? "a Tile" : "an Array");
     else if (type->ndim == PYPTO_MAX_DIMS)
         report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "join dimensions", "more than %d dimensions",
                PYPTO_MAX_DIMS);
@@ -459,11 +462,26 @@ static bool is_dimension(lowering *fl, const syntax_expr *e)
     return v->kind == NAME_INT || v->kind == NAME_DYNAMIC;
 }
 
+/* pl.Array[n, dtype] */
+static dsl_annotation read_array(lowering *fl, const syntax_expr *e)
+{
+    dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
+    result.type.kind = IR_ARRAY;
+    if (e->items.count != 2 || !is_dimension(fl, e->items.items[0]))
+        return bad(fl, e->span, "write pl.Array[16, pl.INT32]",
+                   "pl.Array needs a number of elements and an element type");
+    dsl_value extent = dim_value(fl, e->items.items[0]);
+    bool ok = add_dim(fl, &result.type, &extent);
+    return read_dtype(fl, e->items.items[1], &result.type.dtype) && ok ? result : failed();
+}
+
 /* `args` are the items of Head[...] or Head(...). */
 static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_expr *e)
 {
     dsl_annotation result = {.form = ANNOTATION_TYPE, .span = e->span};
     result.type.kind = shaped_kind(path);
+    if (result.type.kind == IR_ARRAY)
+        return read_array(fl, e);
     if (e->items.count < 2)
         return bad(fl, e->span, arena_printf(fl->a, "write %s[[1, 256], pl.FP32]", path),
                    arena_printf(fl->a, "%s needs a shape and an element type", path));
@@ -579,7 +597,7 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
         result.type.kind = strcmp(path, "pl.Ptr") == 0 ? IR_BUFFER : IR_COMM;
         return result;
     }
-    if (result.type.kind == IR_TILE || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
+    if (ir_is_private(result.type.kind) || strcmp(path, "pl.Scalar") == 0 || is_direction(path))
         return bad(fl, e->span, "write what it holds in brackets",
                    arena_printf(fl->a, "Incomplete type annotation '%s': it needs [...]", path));
     return no_type(fl, path, "", e->span);

@@ -207,6 +207,8 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
                    base.var->type.kind == IR_TILE);
     if (memory)
         return lower_subscript(fl, base, e, target);
+    if (is_array(&base))
+        return lower_array_item(fl, base, e, target);
     return report(
         fl->fe, DIAG_BAD_INDEX, e->span, "tuples, tensors, tiles and arrays have elements",
         "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));

@@ -15,6 +15,7 @@
  *   operations.c   operations of the table: argument binding and IR
  *   subscripts.c   x[...]: views, elements, assignments
  *   host_views.c   x[...] in host functions
+ *   arrays.c       pl.array: elements
  *   tensor_values.c  tensors where kernels want tiles
  *   calls.c        calls between DSL functions
  *   statements.c   assignments and returns
@@ -472,6 +473,16 @@ dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count, p
 dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, int64_t target);
 /* target[...] = v */
 void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v, pypto_span span);
+
+/* ---- arrays.c ---- */
+
+bool is_array(const dsl_value *v);
+/* array[i], and array[i] = v. */
+dsl_value lower_array_item(lowering *fl, dsl_value array, const syntax_expr *e, int64_t target);
+void lower_array_write(lowering *fl, dsl_value array, const syntax_expr *target, dsl_value v,
+                       pypto_span span);
+/* pl.array.update_element, its operands checked: the array with one element changed. */
+dsl_value update_array(lowering *fl, const op_call *call, int64_t target);
 
 /* ---- host_views.c ---- */
 

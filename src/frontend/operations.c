@@ -399,6 +399,8 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
         return number_of_type(fl, call, &values[0], type.dtype);
     if (op_operator(op) != NULL)
         return scalar_binary(fl, op_operator(op), values[0], values[1], call->span);
+    if (op->id == OP_ARRAY_UPDATE)
+        return update_array(fl, call, target);
     if (op->result_param >= 0) {
         emit_do(fl, call);
         return var_value(fl->a, call->operands[op->result_param].var, call->span);
@@ -463,6 +465,7 @@ static bool accepts(const op_param *param, const dsl_value *v)
     case OPERAND_SHAPE:
     case OPERAND_EXTENTS: return v->kind == VALUE_TUPLE;
     case OPERAND_TILE: return kind == IR_TILE;
+    case OPERAND_ARRAY: return kind == IR_ARRAY;
     case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
     case OPERAND_TENSOR: return kind == IR_TENSOR;
     case OPERAND_WINDOW: return kind == IR_WINDOW;

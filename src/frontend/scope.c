@@ -264,7 +264,7 @@ dsl_value settle(lowering *fl, dsl_value v)
         return constant || fixed ? v : settle_in_temporary(fl, &v);
     }
     /* A handle without a root is one that is set at run time. */
-    if (v.kind == VALUE_VAR && (v.var->type.kind == IR_TILE || v.var->root == NULL))
+    if (v.kind == VALUE_VAR && (ir_is_private(v.var->type.kind) || v.var->root == NULL))
         return settle_in_temporary(fl, &v);
     return v;
 }

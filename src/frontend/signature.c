@@ -28,6 +28,9 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
     } else if (kind == IR_TILE) {
         message = "a Tile is local to its kernel and cannot be a parameter";
         hint = "pass the tensor and load it: pl.load(x, offsets, shapes)";
+    } else if (kind == IR_ARRAY) {
+        message = "an Array is local to its function and cannot be a parameter";
+        hint = "pass a tensor, or the elements that are needed as scalars";
     } else if (kind == IR_BUFFER) {
         message = "a window buffer cannot be a parameter";
         hint = "pass a view of it: pld.window(buffer, shape, dtype=...)";

@@ -98,7 +98,7 @@ void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
     if (v.kind == VALUE_SCALAR) {
         assign_scalar(fl, name, v, span);
-    } else if (v.kind == VALUE_VAR && v.var->type.kind == IR_TILE) {
+    } else if (v.kind == VALUE_VAR && ir_is_private(v.var->type.kind)) {
         ir_var *target = scope_target(fl, name, &v.var->type, span);
         emit_assign(fl, target, &v, span);
         scope_bind(fl, name, var_value(fl->a, target, span), span);
@@ -253,7 +253,7 @@ static bool check_type(lowering *fl, const dsl_annotation *declared, const ir_ty
         return mismatch(fl, span, what,
                         arena_printf(fl->a, "%s but expression has type %s",
                                      ir_kind_name(declared->type.kind), ir_kind_name(have->kind)));
-    bool shaped = have->kind == IR_TENSOR || have->kind == IR_WINDOW || have->kind == IR_TILE;
+    bool shaped = have->kind == IR_TENSOR || have->kind == IR_WINDOW || ir_is_private(have->kind);
     return declared->form == ANNOTATION_BARE || !shaped ||
            check_shape(fl, &declared->type, have, span, what);
 }

@@ -322,6 +322,10 @@ void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v,
     dsl_value base = eval(fl, target->a);
     if (base.kind == VALUE_POISON)
         return;
+    if (is_array(&base)) {
+        lower_array_write(fl, base, target, v, span);
+        return;
+    }
     bool shaped = base.kind == VALUE_VAR &&
                   (base.var->type.kind == IR_TENSOR || base.var->type.kind == IR_WINDOW ||
                    base.var->type.kind == IR_TILE);

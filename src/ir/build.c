@@ -74,6 +74,11 @@ bool ir_is_handle(ir_kind kind)
     return kind == IR_TENSOR || kind == IR_WINDOW || kind == IR_BUFFER || kind == IR_COMM;
 }
 
+bool ir_is_private(ir_kind kind)
+{
+    return kind == IR_TILE || kind == IR_ARRAY;
+}
+
 const char *ir_kind_name(ir_kind kind)
 {
     switch (kind) {
@@ -82,6 +87,7 @@ const char *ir_kind_name(ir_kind kind)
     case IR_TENSOR: return "Tensor";
     case IR_WINDOW: return "DistributedTensor";
     case IR_TILE: return "Tile";
+    case IR_ARRAY: return "Array";
     case IR_BUFFER: return "Buffer";
     case IR_COMM: return "CommCtx";
     }
@@ -194,6 +200,7 @@ bool ir_type_equal(const ir_type *x, const ir_type *y)
     case IR_SCALAR: return x->dtype == y->dtype;
     case IR_TENSOR:
     case IR_WINDOW:
+    case IR_ARRAY:
     case IR_TILE: return x->dtype == y->dtype && x->ragged == y->ragged && ir_shape_equal(x, y);
     default: return true;
     }

@@ -40,6 +40,7 @@ typedef enum ir_kind {
     IR_TENSOR, /* handle to memory: dtype, shape */
     IR_WINDOW, /* handle to a window slice (pld.DistributedTensor): dtype, shape */
     IR_TILE,   /* private block in scratch memory: dtype, static shape */
+    IR_ARRAY,  /* the same of scalars, pl.array: dtype, one static dimension */
     IR_BUFFER, /* result of pld.alloc_window_buffer */
     IR_COMM    /* result of pld.get_comm_ctx */
 } ir_kind;
@@ -292,8 +293,10 @@ bool ir_shape_equal(const ir_type *x, const ir_type *y);
 int64_t ir_static_elems(const ir_type *type);
 /* The bytes that they take; -1 likewise, or when they cannot be counted. */
 int64_t ir_static_bytes(const ir_type *type);
-/* Storage: TENSOR, WINDOW, BUFFER, COMM are handles; TILE and SCALAR are values. */
+/* Storage: TENSOR, WINDOW, BUFFER, COMM are handles; TILE, ARRAY and SCALAR are values. */
 bool ir_is_handle(ir_kind kind);
+/* TILE and ARRAY: a variable has a place of its own in scratch memory, and assigning copies. */
+bool ir_is_private(ir_kind kind);
 
 /* ---- walking (ir/walk.c) ---- */
 

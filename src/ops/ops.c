@@ -107,6 +107,7 @@ static const struct kind_word {
     {"block", OPERAND_BLOCK},
     {"window", OPERAND_WINDOW},
     {"tensor", OPERAND_TENSOR},
+    {"array", OPERAND_ARRAY},
     {"buffer", OPERAND_BUFFER},
     {"comm", OPERAND_COMM},
     {"scalar", OPERAND_SCALAR},

@@ -8,7 +8,7 @@
  *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
- *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | buffer | comm | tile|scalar
+ *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
  *                one integer) | word:RoundMode (a string) | valid (integer
@@ -29,6 +29,8 @@
  *                {tile.extents:memory} {tile.valid:memory}   with an entry per dimension of the memory
  *                {out} {out.valid}    the result tile and its valid extents
  *                {out.buffer} {out.devices}   an allocation's index and device set
+ *                {array.at:i} {array.slot:i}   the element that another operand counts, as a value and
+ *                                     as what is assigned
  *                {core} {host}        the call's context
  *                {type} {element}     the first operand's element type as pld_math.h spells it: what it
  *                                     computes in, and what is stored
@@ -69,6 +71,7 @@ typedef enum op_operand {
     OPERAND_BLOCK,  /* tile, tensor or window */
     OPERAND_WINDOW,
     OPERAND_TENSOR,
+    OPERAND_ARRAY,
     OPERAND_BUFFER,
     OPERAND_COMM,
     OPERAND_TILE_OR_SCALAR,

@@ -240,7 +240,7 @@ void ir_print_type(text *out, const ir_type *type)
     text_add(out, ir_kind_name(type->kind));
     if (type->kind == IR_SCALAR)
         text_printf(out, "[%s]", pypto_dtype_name(type->dtype));
-    if (type->kind != IR_TENSOR && type->kind != IR_WINDOW && type->kind != IR_TILE)
+    if (type->kind != IR_TENSOR && type->kind != IR_WINDOW && !ir_is_private(type->kind))
         return;
     text_add(out, "[[");
     for (int32_t i = 0; i < type->ndim; i++) {
@@ -350,7 +350,7 @@ static void print_variable_row(text *out, const ir_var *var)
     }
     if (var->buffer >= 0)
         text_printf(out, " buffer %d", var->buffer);
-    if (var->type.kind == IR_TILE && var->scratch_offset >= 0)
+    if (ir_is_private(var->type.kind) && var->scratch_offset >= 0)
         text_printf(out, " at %lld", (long long)var->scratch_offset);
     if (var->c_name != NULL && strcmp(var->c_name, var->name) != 0)
         text_printf(out, " c %s", var->c_name);

@@ -108,6 +108,7 @@ static bool check_handle(op_call *call, int32_t index)
                wrong_kind(call, index, "Tile, Tensor or DistributedTensor");
     case OPERAND_WINDOW: return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
     case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");
+    case OPERAND_ARRAY: return kind == IR_ARRAY || wrong_kind(call, index, "Array");
     case OPERAND_BUFFER: return kind == IR_BUFFER || wrong_kind(call, index, "Ptr handle");
     case OPERAND_COMM: return kind == IR_COMM || wrong_kind(call, index, "CommCtx");
     default: return true;

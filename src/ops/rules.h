@@ -74,6 +74,9 @@ bool rule_part(op_call *call, ir_type *result);
 
 /* rules_create.c */
 bool rule_create_tensor(op_call *call, ir_type *result);
+bool rule_array_create(op_call *call, ir_type *result);
+bool rule_array_get(op_call *call, ir_type *result);
+bool rule_array_set(op_call *call, ir_type *result);
 
 /* rules_window.c */
 bool rule_alloc_window(op_call *call, ir_type *result);

@@ -1,4 +1,4 @@
-/* Type rules of what a function makes for itself: tensors. */
+/* Type rules of what a function makes for itself: tensors, and arrays with their elements. */
 #include "ops/rules.h"
 
 #include "ops/dtypes.h"
@@ -22,4 +22,62 @@ bool rule_create_tensor(op_call *call, ir_type *result)
                          "init_value must be a constant");
     return e->kind == IR_BOOL || (e->kind == IR_INT && e->integer == 0) ||
            rule_match_scalar(call, value, result->dtype);
+}
+
+/* ---- arrays ---- */
+
+bool rule_array_create(op_call *call, ir_type *result)
+{
+    const ir_operand *extent = rule_operand(call, OPERAND_INT);
+    const ir_operand *dtype = rule_operand(call, OPERAND_DTYPE);
+    int64_t count = 0;
+    if (!ir_is_const_int(extent->expr, &count))
+        return rule_fail(call, DIAG_NOT_CONSTANT, extent,
+                         "use a number or a constant of the script",
+                         "the extent of an Array must be a constant");
+    if (count <= 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, extent, "make it at least 1",
+                         "the extent of an Array must be positive, not %lld", (long long)count);
+    if (ir_is_float(dtype->dtype))
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, dtype,
+                         "use a tile: pl.create_tile([1, n], dtype), and t[0, i]",
+                         "an Array has elements of an integer type or BOOL, not %s",
+                         pypto_dtype_name(dtype->dtype));
+    *result = (ir_type){.kind = IR_ARRAY, .dtype = dtype->dtype, .ndim = 1};
+    result->shape[0] = ir_int(call->program->a, count);
+    return ir_static_elems(result) > 0 ||
+           rule_fail(call, DIAG_SHAPE_MISMATCH, extent, NULL, "the Array is too large");
+}
+
+static bool check_array_index(op_call *call)
+{
+    const ir_operand *array = rule_operand(call, OPERAND_ARRAY);
+    const ir_operand *index = rule_operand(call, OPERAND_INT);
+    int64_t count = ir_static_elems(&array->var->type);
+    int64_t i = 0;
+    if (!ir_is_const_int(index->expr, &i) || (i >= 0 && i < count))
+        return true;
+    return rule_fail(call, DIAG_OUT_OF_BOUNDS, index, "indices count from 0",
+                     "index %lld is outside array '%s', which has elements 0 to %lld", (long long)i,
+                     array->var->name, (long long)count - 1);
+}
+
+bool rule_array_get(op_call *call, ir_type *result)
+{
+    *result = ir_scalar_type(rule_operand(call, OPERAND_ARRAY)->var->type.dtype);
+    return check_array_index(call);
+}
+
+bool rule_array_set(op_call *call, ir_type *result)
+{
+    ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    *result = rule_operand(call, OPERAND_ARRAY)->var->type;
+    pypto_dtype have = value->expr->dtype;
+    if (!dtype_same_category(have, result->dtype))
+        return rule_fail(call, DIAG_BAD_SCALAR, value,
+                         arena_printf(call->program->a, "convert it: pl.cast(x, pl.%s)",
+                                      dtype_spelling(result->dtype)),
+                         "a %s does not go into an Array of %s", pypto_dtype_name(have),
+                         pypto_dtype_name(result->dtype));
+    return check_array_index(call) && rule_match_scalar(call, value, result->dtype);
 }

@@ -260,7 +260,7 @@ static void join_block(planner *pl, const ir_block *block)
         const ir_stmt *s = block->items[i];
         int64_t position = pl->position;
         pl->position += 2;
-        if (s->kind == IR_ASSIGN && s->source != NULL && s->source->type.kind == IR_TILE)
+        if (s->kind == IR_ASSIGN && s->source != NULL && ir_is_private(s->source->type.kind))
             try_join(pl, s->source, s->target, position);
         if (s->kind == IR_DO && s->target != NULL && op_is_elementwise(s->op_def)) {
             for (int32_t k = 0; k < s->operand_count; k++)
@@ -400,7 +400,7 @@ static bool collect_tiles(planner *pl)
     for (int64_t i = 0; i < pl->f->vars.count; i++) {
         ir_var *var = pl->f->vars.items[i];
         pl->place_of[i] = -1;
-        if (var->type.kind != IR_TILE)
+        if (!ir_is_private(var->type.kind))
             continue;
         pl->place_of[i] = pl->count;
         place *at = &pl->places[pl->count];
@@ -466,6 +466,9 @@ static void pull_bytes(void *context, ir_stmt *s)
         walk->caller->scratch_bytes = s->callee->scratch_bytes;
 }
 
+/* Of wrappers, which run beside the cores. */
+static const platform no_limit = {.name = "any platform"};
+
 /* Callees stand before callers: down for the bases, up for the sizes. */
 pypto_status pass_plan_scratch(ir_program *p, const platform *target)
 {
@@ -473,6 +476,9 @@ pypto_status pass_plan_scratch(ir_program *p, const platform *target)
     call_walk walk = {NULL, arena_array(p->a, int64_t, p->functions.count + 1)};
     for (int64_t i = p->functions.count - 1; i >= 0; i--) {
         walk.caller = p->functions.items[i];
+        if (walk.caller->plane == PLD_PLANE_CHIP)
+            plan_function(p, walk.caller, &no_limit, 0,
+                          &errors); /* arrays; its kernels are tasks */
         if (walk.caller->plane != PLD_PLANE_CORE)
             continue;
         plan_function(p, walk.caller, target, walk.bases[i], &errors);

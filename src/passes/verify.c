@@ -204,12 +204,12 @@ static void check_do(verifier *v, const ir_stmt *s)
     if (failed(v))
         return;
     if (s->target == NULL) {
-        if (s->op_def->result_param < 0 && (result.kind == IR_TILE || result.kind == IR_BUFFER))
+        if (s->op_def->result_param < 0 && (ir_is_private(result.kind) || result.kind == IR_BUFFER))
             fail(v, "the result of %s has no place", s->op_def->spellings[0]);
         return;
     }
     bool same = s->target->type.kind == result.kind;
-    if (same && (result.kind == IR_TILE || result.kind == IR_SCALAR))
+    if (same && (ir_is_private(result.kind) || result.kind == IR_SCALAR))
         same = ir_type_equal(&s->target->type, &result);
     if (!same)
         fail(v, "'%s' does not have the type of %s's result", s->target->name,
@@ -273,7 +273,7 @@ static void check_assign(verifier *v, const ir_stmt *s)
             fail(v, "'%s' is assigned a scalar of dtype %s", s->target->name,
                  pypto_dtype_name(s->value->dtype));
     } else if (s->source->type.kind != s->target->type.kind ||
-               (s->source->type.kind == IR_TILE &&
+               (ir_is_private(s->source->type.kind) &&
                 !ir_type_equal(&s->source->type, &s->target->type))) {
         fail(v, "'%s' is assigned '%s', which has another type", s->target->name, s->source->name);
     }
@@ -457,7 +457,7 @@ static void check_var(verifier *v, const ir_var *var, int64_t index)
 {
     if (var->id != index)
         fail(v, "variable '%s' is not where its id says", var->name);
-    else if (var->type.kind == IR_TILE && ir_static_elems(&var->type) <= 0)
+    else if (ir_is_private(var->type.kind) && ir_static_elems(&var->type) <= 0)
         fail(v, "tile '%s' has no static shape", var->name);
     bool planned = v->after != NULL && strcmp(v->after, "infer_domains") != 0 &&
                    strcmp(v->after, "effects") != 0;

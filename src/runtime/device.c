@@ -257,6 +257,14 @@ pld_tensor(pld_create_tensor)(pld_core *core, int32_t dtype, int32_t ndim, const
 
 /* ---- elements ---- */
 
+void pld_array_fail(pld_core *core, int32_t line, const char *name, int64_t extent, int64_t index)
+{
+    (pld_line)(core, line);
+    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+              "index %lld is outside array '%s', which has elements 0 to %lld", (long long)index,
+              name, (long long)extent - 1);
+}
+
 static char *element_at(pld_core *core, const pld_tensor *tensor, const int64_t *indices,
                         bool writes)
 {
