@@ -490,6 +490,14 @@ static void embed_print(void *context, const char *line)
     PySys_FormatStdout("%s\n", line);
 }
 
+static void embed_warn(void *context, pypto_span span, const char *message)
+{
+    embedding *e = context;
+    const char *file = span.file == NULL ? "<unknown>" : span.file;
+    if (PyErr_WarnExplicit(PyExc_UserWarning, message, file, span.line, NULL, NULL) < 0)
+        hold_back(e);
+}
+
 frontend_embedder embedding_interface(embedding *e)
 {
     return (frontend_embedder){
@@ -497,6 +505,7 @@ frontend_embedder embedding_interface(embedding *e)
         .resolve = embed_resolve,
         .source = embed_source,
         .print = embed_print,
+        .warn = embed_warn,
         .line_text = embed_line_text,
     };
 }

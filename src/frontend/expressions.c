@@ -74,6 +74,10 @@ static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span sp
     if (is_language_word(path)) /* the others are taken apart where they may stand */
         return report(fl->fe, DIAG_BAD_LOOP, span, "write `for i in pl.range(n):`",
                       "%s can only be the iterator of a for loop", path);
+    const char *dot = strrchr(path, '.');
+    if (dot != NULL && (strcmp(dot, ".get_byte") == 0 || strcmp(dot, ".get_bit") == 0))
+        return report(fl->fe, DIAG_BAD_ANNOTATION, span, "pl.FP32, pl.INT32, ...",
+                      "Unknown DataType '%.*s'", (int)(dot - path), path);
     const char *near = op_nearest(path);
     bool distributed = strncmp(path, "pld.", 4) == 0;
     return report(fl->fe, DIAG_UNKNOWN_OPERATION, span,

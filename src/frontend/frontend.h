@@ -64,6 +64,8 @@ typedef struct frontend_embedder {
                                      pypto_status *errors);
     /* A line that pl.static_print prints. NULL: it goes nowhere. */
     void (*print)(void *context, const char *line);
+    /* A warning about a place of the script. NULL: it goes nowhere. */
+    void (*warn)(void *context, pypto_span span, const char *message);
     /* Text of a line of a file for error messages, on `a`; NULL when unknown. */
     const char *(*line_text)(void *context, arena *a, const char *file, int32_t line);
 } frontend_embedder;

@@ -211,6 +211,7 @@ pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const i
     fe->result = &result;
     fe->answers = map_make(a);
     fe->sources = map_make(a);
+    fe->checking = true;
     fe->program = ir_program_create(a, "check");
     for (int32_t i = 0; i < count; i++)
         (void)specialise(fe, functions[i], NULL, 0);

@@ -185,6 +185,7 @@ struct frontend {
     ir_program *program;
     pypto_status errors;
     int64_t error_count; /* ever added, also those that a repeated loop body dropped */
+    bool checking;       /* frontend_check() */
     map answers;         /* "function name" -> name_value */
     map sources;         /* "function" -> source_entry */
     VEC(instance *) instances;
@@ -563,7 +564,8 @@ bool calls_path(lowering *fl, const syntax_expr *e, const char *path);
 
 /* ---- writes.c ---- */
 
-/* Reports parameters that are written but declared as inputs. After the body; ids count variables. */
+/* Reports parameters that are written but declared as inputs, and warns of outputs that are only rebound.
+ * After the body; ids count variables. */
 void check_writes(lowering *fl);
 
 #endif

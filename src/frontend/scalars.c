@@ -61,6 +61,11 @@ static bool need_scalar(lowering *fl, const char *op, const dsl_value *v)
         return true;
     if (v->kind == VALUE_POISON)
         return false;
+    if (v->kind == VALUE_OTHER) {
+        report(fl->fe, DIAG_BAD_CLOSURE, v->span, NULL, "Unsupported closure variable type: %s",
+               describe(fl->a, v));
+        return false;
+    }
     const char *hint = "operators take numbers";
     bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
     if (tile)

@@ -7,12 +7,14 @@
  *
  * Called once for each lowered function, because only a whole body tells which parameters a name that
  * branches or loops rebind may stand for. Within a function, a callee counts as what it declares; its
- * own body is checked by itself. The first write of each parameter is reported. */
+ * own body is checked by itself. The first write of each parameter is reported. An output that is written
+ * nowhere although its name is assigned to gets a warning. */
 #include "frontend/lower.h"
 
 typedef struct write_check {
     lowering *fl;
     bool *reported; /* by variable */
+    bool *written;  /* by variable: parameters */
     bool *seen;     /* by variable: on the way from one write to its parameters */
     pypto_span span;
 } write_check;
@@ -47,6 +49,7 @@ static void check_target(write_check *check, ir_var *var)
         }
         return;
     }
+    check->written[root->id] = true;
     if (root->kind != IR_VAR_PARAM || root->type.kind != IR_TENSOR || root->direction != PLD_IN ||
         check->reported[root->id])
         return;
@@ -77,10 +80,42 @@ static void check_stmt(void *context, ir_stmt *s)
     }
 }
 
+/* `out = pl.add(x, y)` binds the name to the tile: the caller's tensor does not change. Nothing is wrong
+ * with that, unless the function writes the parameter nowhere. A program in class form is warned about when
+ * its text is read. */
+static void warn_of_rebound_outputs(const write_check *check)
+{
+    lowering *fl = check->fl;
+    const frontend_embedder *embedder = fl->fe->embedder;
+    if (embedder->warn == NULL || fl->syntax->class_form != fl->fe->checking)
+        return;
+    for (int64_t i = 0; i < fl->ir->params.count; i++) {
+        const ir_var *param = fl->ir->params.items[i];
+        int64_t name = scope_find(fl, param->name);
+        if (param->direction != PLD_OUT || check->written[param->id] || name < 0)
+            continue;
+        const var_list *own = &fl->names.vars[name];
+        for (int64_t k = 0; k < own->count; k++) {
+            if (own->items[k]->type.kind != IR_TILE)
+                continue;
+            embedder->warn(
+                embedder->context, own->items[k]->span,
+                arena_printf(fl->a,
+                             "OutParamWriteDropped: '%s' is only rebound in '%s', which writes "
+                             "nothing to the caller's tensor; write %s[:] = ... or "
+                             "pl.store(tile, offsets, %s)",
+                             param->name, fl->syntax->name, param->name, param->name));
+            break;
+        }
+    }
+}
+
 void check_writes(lowering *fl)
 {
     write_check check = {.fl = fl};
     check.reported = arena_array(fl->a, bool, fl->ir->vars.count);
+    check.written = arena_array(fl->a, bool, fl->ir->vars.count);
     check.seen = arena_array(fl->a, bool, fl->ir->vars.count);
     ir_visit_stmts(&fl->ir->body, check_stmt, &check);
+    warn_of_rebound_outputs(&check);
 }

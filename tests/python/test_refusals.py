@@ -1,0 +1,201 @@
+"""What the language refuses, construct by construct: a kernel body, the class of the exception, and the
+words that it must have. One mistake gives one message; several come together."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pypto
+import pypto.language as pl
+from programs import from_text
+from pypto.language.parser import (
+    InvalidOperationError,
+    ParserError,
+    ParserSyntaxError,
+    ParserTypeError,
+    UndefinedVariableError,
+    UnsupportedFeatureError,
+)
+
+KERNEL = """\
+class Plain:
+    pass
+
+THING = Plain()
+LIST = [1, 2]
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[8, 8], pl.FP32], y: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+          n: pl.Scalar[pl.INT32], f: pl.Scalar[pl.FP32]):
+        t = pl.load(x, [0, 0], [8, 8])
+{body}
+"""
+
+
+def kernel(body):
+    return KERNEL.format(body="\n".join("        " + line for line in body.split("\n")))
+
+
+@pytest.mark.parametrize(
+    "body, error, words",
+    [
+        # names
+        ("z = zzz", UndefinedVariableError, "Undefined variable 'zzz'"),
+        ("z = THING + 1", ParserTypeError, "Unsupported closure variable type: .*Plain"),
+        ("z = pl.FP99.get_byte()", ParserTypeError, "Unknown DataType 'pl.FP99'"),
+        ("self.g(x)", UndefinedVariableError, "'g' is not defined in program 'P'"),
+        # loops
+        ("for i in [1, 2]:\n    pass", ParserSyntaxError, r"must use pl.range\(\)"),
+        ("for i in range(3):\n    pass", ParserSyntaxError, r"must use pl.range\(\), not range"),
+        ("for i in pl.unroll(0, 4, 0):\n    pass", ParserSyntaxError, "step cannot be zero"),
+        ("for i in pl.range(4, **LIST):\n    pass", ParserSyntaxError, r"does not accept \*\*kwargs"),
+        ("while n:\n    pass", ParserTypeError, "while condition must be a Bool-typed scalar"),
+        ("if n:\n    pass", ParserTypeError, "if condition must be a Bool-typed scalar"),
+        # statements
+        ("del t", UnsupportedFeatureError, "Unsupported statement type: Delete"),
+        ("assert n", UnsupportedFeatureError, "Unsupported statement type: Assert"),
+        ("import os", UnsupportedFeatureError, "Unsupported statement type: Import"),
+        ("raise n", UnsupportedFeatureError, "Unsupported statement type: Raise"),
+        ("def g():\n    pass", UnsupportedFeatureError, "Unsupported statement type: FunctionDef"),
+        ("try:\n    pass\nfinally:\n    pass", UnsupportedFeatureError, "Unsupported statement type: Try"),
+        ("a = b = 3", ParserSyntaxError, "Unsupported assignment"),
+        ("a, b = n", ParserSyntaxError, "cannot unpack a Scalar"),
+        ("a, b = (n, f, n)", ParserSyntaxError, "cannot unpack 3 values into 2 names"),
+        ("(a, b[0]) = n, f", ParserSyntaxError, "Tuple unpacking target must be a variable name"),
+        ("return 3", ParserSyntaxError, "returns storage of its parameters"),
+        # expressions
+        ("z = +t", ParserSyntaxError, "must be ScalarExpr or Var with ScalarType"),
+        ("z = n < t", ParserSyntaxError, "must be ScalarExpr or Var with ScalarType"),
+        ("z = pl.min(n, t)", ParserSyntaxError, "must be ScalarExpr or Var with ScalarType"),
+        ("z = n + f", ParserSyntaxError, "requires same numeric dtype category"),
+        ("z = n + True", ParserSyntaxError, "does not accept bool dtype"),
+        ("z = n in LIST", UnsupportedFeatureError, "Unsupported comparison 'in'"),
+        ("z = n is None", UnsupportedFeatureError, "Unsupported comparison 'is'"),
+        ("z = n ** 2", UnsupportedFeatureError, r"Unsupported binary operator '\*\*'"),
+        ("z = n @ n", UnsupportedFeatureError, "Unsupported binary operator '@'"),
+        ("z = [n for i in LIST]", UnsupportedFeatureError, "ListComp"),
+        ("z = lambda: 1", UnsupportedFeatureError, "Lambda"),
+        ("z = f'{{n}}'", UnsupportedFeatureError, "JoinedStr"),
+        ("z = {{1: 2}}", UnsupportedFeatureError, "Dict"),
+        ("z = {{1}}", UnsupportedFeatureError, "Set"),
+        ("z = x.foo", UnsupportedFeatureError, "Standalone attribute access not supported: '.foo'"),
+        ("z = n.shape", UnsupportedFeatureError, "Standalone attribute access not supported"),
+        ("print(n)", UnsupportedFeatureError, "Unsupported function call: 'print'"),
+        ("z = len(LIST)", UnsupportedFeatureError, "Unsupported function call: 'len'"),
+        ("t.foo()", UnsupportedFeatureError, "Unsupported function call: a Tile has no method 'foo'"),
+        # subscripts
+        ("a = (n, f)\nz = a[-1]", ParserTypeError, "index must be non-negative"),
+        ("a = (n, f)\nz = a[n]", ParserTypeError, "the index of a tuple must be a constant"),
+        ("a = (n, f)\nz = a[2]", ParserTypeError, "past the end of the tuple"),
+        ("z = n[0]", ParserTypeError, "Subscript requires Tuple, Tensor, Tile, or Array"),
+        ("z = x[0, 0, 0]", ParserTypeError, "3 indices but the tensor is 2D"),
+        ("z = x[f, 0]", ParserSyntaxError, "index element 0 must be an integer scalar"),
+        ("z = x[::2, 0]", UnsupportedFeatureError, "step"),
+        ("z = t[n:n+2, :]", UnsupportedFeatureError, "Dynamic lower bounds"),
+        ("y[0:4, 0:8] = pl.slice(t, [8, 8], [0, 0])", ParserTypeError, "shape mismatch on source axis 0"),
+        ("y[0:8] = n", ParserTypeError, "Subscript-write source must also be"),
+        # operations
+        ("z = pl.nonsense(x)", InvalidOperationError, "Unknown operation 'pl.nonsense'"),
+        ("z = pl.tile.nonsense(x)", InvalidOperationError, "Unknown operation 'pl.tile.nonsense'"),
+        ("z = pld.nonsense(x)", InvalidOperationError, "Unknown distributed operation 'pld.nonsense'"),
+        ("z = pl.exp(n)", InvalidOperationError, "pl.exp.*expected.*got Scalar"),
+        ("z = pl.load(x, [0], [8, 8])", ParserTypeError, "the length of the list must match"),
+        ("z = pl.load(x, [0, 0], [8, n])", ParserTypeError, "positive static extent"),
+        ("z = pl.load(x, [0, 0], [8, 8], 3, 4, 5, 6, 7)", InvalidOperationError, "positional arguments but"),
+        ("z = pl.const(n, pl.INT32)", ParserTypeError, "must be a numeric literal"),
+        ("z = pl.const(3)", InvalidOperationError, "missing 1 required positional argument: 'dtype'"),
+        ("pl.write(y, [0, 0], t)", InvalidOperationError, "value must be a scalar"),
+        ("pl.write(y, [0, 0], n)", ParserSyntaxError, "requires same numeric dtype category"),
+        ("pl.store(t, [0, 0], x)", ParserTypeError, "parameter 'x' is only read"),
+        ("b = pld.alloc_window_buffer(4)", ParserSyntaxError, "can only be called in HOST orchestration context"),
+        # while compiling
+        ("pl.static_assert(n > 1)", ParserError, "compile-time evaluable"),
+        ("pl.static_assert(1 > 2, 'no')", ParserError, "static_assert failed: no"),
+        ("pl.static_assert(True, n)", ParserSyntaxError, "must be a string literal"),
+        ("pl.static_assert()", ParserSyntaxError, "1 or 2 arguments"),
+    ],
+)
+def test_refused(body, error, words):
+    text = kernel(body.replace("{{", "{").replace("}}", "}"))
+    with pytest.raises(error, match=words) as caught:
+        from_text(text)
+    assert len(caught.value.diagnostics) == 1
+    first = text[: text.index("        t = pl.load")].count("\n") + 2
+    assert first <= caught.value.span["line"] <= text.count("\n") + 1
+
+
+def test_several_mistakes_come_together_without_their_consequences():
+    body = (
+        "u = pl.lod(x, [0, 0], [8, 8])\n"  # u is nothing, and what follows from it is silent
+        "v = pl.add(u, t)\n"
+        "pl.store(v, [0, 0], y)\n"
+        "w = u[0, 0] + missing\n"
+        "if n:\n"
+        "    w = w + 1\n"
+        "for i in pl.range(w):\n"
+        "    q = pl.mul(t, n + f)\n"
+        "    r = 3\n"
+        "pl.write(y, [0, r], q)"
+    )
+    with pytest.raises(InvalidOperationError) as caught:
+        from_text(kernel(body))
+    assert [d.message.partition(":")[0] for d in caught.value.diagnostics] == [
+        "Unknown operation 'pl.lod'",
+        "Undefined variable 'missing'",
+        "if condition must be a Bool-typed scalar, not a Scalar of type int32",
+        "'+' requires same numeric dtype category, not int32 and fp32",
+        "Variable 'r' may not be defined",
+    ]
+    assert "did you mean 'pl.load'" in caught.value.hint
+    shown = str(caught.value)
+    assert shown.index("pl.lod") < shown.index("missing") < shown.index("may not be defined")
+
+
+# ---- warnings ----
+
+REBOUND = "y = pl.add(t, t)"
+
+
+def test_an_output_that_is_only_rebound():
+    with pytest.warns(UserWarning, match=r"OutParamWriteDropped: 'y' is only rebound in 'k'") as caught:
+        from_text(kernel(REBOUND))
+    (warning,) = caught
+    assert warning.lineno == kernel(REBOUND).splitlines().index("        " + REBOUND) + 1
+    assert warning.filename.startswith("<text")
+
+
+@pytest.mark.parametrize(
+    "body", [REBOUND + "\nreturn", "y[:] = pl.add(t, t)", "y = pl.store(t, [0, 0], y)", "z = t", "pl.store(t, [0, 0], y)\ny = t"]
+)
+def test_outputs_that_are_written_give_no_warning(body):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_text(kernel(body))
+    assert len(caught) == body.endswith("return")
+
+
+def test_a_warning_may_be_an_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="OutParamWriteDropped"):
+            from_text(kernel(REBOUND))
+
+
+def test_functions_of_jit_warn_when_they_are_compiled():
+    text = """
+@pl.jit.incore
+def k(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]):
+    y = pl.add(pl.load(x, [0], [8]), 1.0)
+
+@pl.jit
+def w(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]):
+    k(x, y)
+"""
+    wrapper = from_text(text)["w"]
+    x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
+    with pytest.warns(UserWarning, match="OutParamWriteDropped"):
+        wrapper(x, y)
+    assert (y == 0).all()
