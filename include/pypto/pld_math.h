@@ -142,7 +142,7 @@ static inline float pld_log_f32(float x)
 /* sin(x), or with quarter = 1 sin(x + pi/2), within 1 unit in the last place up to 2^28; beyond, the error
  * grows in step with x (2^-53 of it), and the result stays from -1 to 1. Infinity gives NaN.
  *
- * In double: x = n pi/2 + r with |r| <= pi/4, where n times the first part of pi/2 (33 bits) is exact. Then
+ * In double: x = n pi/2 + r with |r| <= pi/4, where n times the first part of pi/2 (25 bits) is exact. Then
  * the series of the sine or the cosine of r, whichever the quadrant n mod 4 asks for: what is left out is
  * below 2e-9. */
 static inline float pld_sine_f32(float x, uint32_t quarter)
@@ -153,12 +153,12 @@ static inline float pld_sine_f32(float x, uint32_t quarter)
     uint64_t bits;
     __builtin_memcpy(&bits, &shifted, sizeof bits);
     const uint32_t quadrant = (uint32_t)bits + quarter;
-    const double left = wide - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34;
+    const double left = wide - n * 0x1.921fb5p+0 - n * 0x1.110b4611a6263p-26;
     const double low = left < -0.8 ? -0.8 : left; /* comparisons let NaN through */
     const double r = low > 0.8 ? 0.8 : low;
     const double z = r * r;
     const double sine =
-        r + r * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880))));
+        r * (1.0 + z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880)))));
     const double cosine =
         1.0 +
         z * (-0.5 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 - z * (1.0 / 3628800)))));

@@ -138,6 +138,9 @@ const char *handle_text(emitter *e, const ir_var *var);
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
 /* The array of a ragged tile's valid extents. */
 const char *tile_valid_name(emitter *e, const ir_var *tile);
+/* Whether anything may read them: of the tiles that an elementwise operation combines only one gives the
+ * result's extents. */
+bool tile_valid_read(emitter *e, const ir_var *tile);
 /* After an assignment or operation: the target's valid extents, where it is ragged, are those of the
  * first tile operand, less the axes that the operation reduced. */
 void emit_valid_copy(emitter *e, const ir_stmt *s);

@@ -161,6 +161,24 @@ def test_elementwise(row, dtype):
             np.testing.assert_array_equal(all_rows[expression], expected)
 
 
+# Every row refuses the element types that it does not claim. What a scalar does to a tile of bool or of a
+# type for storage is refused the same way.
+UNCLAIMED = [
+    (row[0], dtype)
+    for row in ROWS
+    for dtype in [*ALL, "BOOL", "FP8E4M3FN", "FP8E5M2", "FP8E8M0"]
+    if dtype not in row[2] and row[2] != ["FP32"]
+]
+
+
+@pytest.mark.parametrize("expression, dtype", UNCLAIMED, ids=lambda value: value)
+def test_unclaimed_types(expression, dtype):
+    host = program([f"pl.store({expression}, [0, 0], z)"], (2, 8), dtype, (2, 8), dtype)
+    words = "does not accept .* tiles|needs (integer|floating-point) elements|same numeric dtype category"
+    with pytest.raises(pypto.Error, match=words):
+        host.compile(config=config(1))
+
+
 # An expression over FP32 tiles a and b, or INT32 ones, and what is wrong with it.
 REFUSED = [
     ("FP32", "pl.and_(a, b)", "needs integer elements, not fp32"),
