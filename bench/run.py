@@ -124,6 +124,27 @@ def native(program, ranks):
             print(f"  {name:<34} {unit:<3} {float(median):10.3f}")
 
 
+def transfers(program):
+    """One-sided transfers beside memcpy between the same addresses, and the share of their checks."""
+    print("Transfers, P=2                                    median        min        max")
+    done = subprocess.run([str(program)], check=True, capture_output=True, text=True)
+    median = {}
+    for line in done.stdout.splitlines():
+        name, unit, *numbers, count = line.split("\t")
+        median[name] = float(numbers[0])
+        print(f"  {name:<34} {unit:<3} " + " ".join(f"{float(x):10.3f}" for x in numbers) + f"  n={count}")
+    print("  put and get against memcpy, of medians")
+    for name in median:
+        kind, _, size = name.rpartition("_")
+        if kind == "memcpy_out":
+            put = median[f"put_{size}"] / median[name]
+            get = median[f"get_{size}"] / median[f"memcpy_in_{size}"]
+            print(f"    {int(size):>9} bytes   {put:6.2f} {get:6.2f}")
+    checks = median["checked_place"] - median["place_of_put"]
+    share = 100 * checks / median["put_notify_1024"]
+    print(f"  checks, of a put of 1 KiB that the peer has waited for: {share:.2f} %")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
@@ -133,6 +154,7 @@ def main():
     long_programs(options.rounds)
     for ranks in (2, 4):
         native(options.native, ranks)
+    transfers(options.native.with_name("transfers"))
 
 
 main()

@@ -316,13 +316,7 @@ void box_load(pld_core *core, void *tile, const char *first, const pld_tensor *s
 {
     int64_t stride[PYPTO_MAX_DIMS];
     (void)box_pack(extents, source->ndim, stride);
-    const box b = {tile,
-                   stride,
-                   first,
-                   source->stride,
-                   valid,
-                   source->ndim,
-                   pypto_dtype_bytes((pypto_dtype)source->dtype)};
+    const box b = {tile, stride, first, source->stride, valid, source->ndim, box_width(source)};
     box_move(core, &b, BOX_COPY, (pypto_dtype)source->dtype);
 }
 
@@ -331,13 +325,7 @@ void box_store(pld_core *core, const void *tile, char *first, const pld_tensor *
 {
     int64_t stride[PYPTO_MAX_DIMS];
     (void)box_pack(extents, target->ndim, stride);
-    const box b = {first,
-                   target->stride,
-                   tile,
-                   stride,
-                   valid,
-                   target->ndim,
-                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    const box b = {first, target->stride, tile, stride, valid, target->ndim, box_width(target)};
     box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
 }
 

@@ -62,6 +62,22 @@ static inline void box_written(pld_core *core, const pld_tensor *target, rank_he
         rank_ring_behind(&core->owner->seg, owner);
 }
 
+/* Bits of a tensor's elements, and bytes that one of them takes by itself. */
+static inline int64_t box_bits(const pld_tensor *tensor)
+{
+    static const uint8_t bits_of[PYPTO_DTYPE_COUNT] = {
+#define BOX_BITS(name, text, bits, class_) [PYPTO_##name] = (bits),
+        PYPTO_DTYPES(BOX_BITS)
+#undef BOX_BITS
+    };
+    return (uint32_t)tensor->dtype < PYPTO_DTYPE_COUNT ? bits_of[tensor->dtype] : 0;
+}
+
+static inline int64_t box_width(const pld_tensor *tensor)
+{
+    return (box_bits(tensor) + 7) / 8;
+}
+
 /* Fails for an access that leaves a tensor in dimension d. */
 void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const int64_t *offsets,
               const int64_t *extents, int32_t d) PYPTO_NORETURN;
@@ -70,22 +86,23 @@ void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const 
 void box_fail_in_byte(pld_core *core, const char *what, const pld_tensor *tensor) PYPTO_NORETURN;
 
 /* Bytes from tensor->data to the box's first element; fails when the box leaves the tensor. `what`
- * begins the message: "a load". Written so that nothing can overflow: offsets and extents may be any
- * int64. */
+ * begins the message: "a load". Offsets and extents may be any int64: a negative one is larger than
+ * any shape when taken as unsigned, and nothing can overflow. */
 static inline int64_t box_check(pld_core *core, const char *what, const pld_tensor *tensor,
                                 const int64_t *offsets, const int64_t *extents)
 {
     int64_t elems = 0;
     for (int32_t d = 0; d < tensor->ndim; ++d) {
-        if (__builtin_expect(extents[d] < 0 || extents[d] > tensor->shape[d] || offsets[d] < 0 ||
-                                 offsets[d] > tensor->shape[d] - extents[d],
+        const uint64_t room = (uint64_t)tensor->shape[d];
+        if (__builtin_expect((uint64_t)extents[d] > room ||
+                                 (uint64_t)offsets[d] > room - (uint64_t)extents[d],
                              0))
             box_fail(core, what, tensor, offsets, extents, d);
         elems += offsets[d] * tensor->stride[d];
     }
-    if (view_cuts_byte(tensor, offsets, extents))
+    if (__builtin_expect(box_bits(tensor) < 8, 0) && view_cuts_byte(tensor, offsets, extents))
         box_fail_in_byte(core, what, tensor);
-    return pypto_dtype_size((pypto_dtype)tensor->dtype, elems);
+    return elems * box_bits(tensor) / 8;
 }
 
 #endif

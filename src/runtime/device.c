@@ -318,7 +318,7 @@ static void write_cell(pld_core *core, const pld_tensor *target, void *at, int32
 void(pld_write_int)(pld_core *core, const pld_tensor *target, const int64_t *indices, int64_t value)
 {
     void *at = element_at(core, target, indices, true);
-    switch (pypto_dtype_bytes((pypto_dtype)target->dtype)) {
+    switch (box_width(target)) {
     case 1: *(uint8_t *)at = (uint8_t)value; break;
     case 2: *(uint16_t *)at = (uint16_t)value; break;
     case 4: write_cell(core, target, at, (int32_t)value); break;

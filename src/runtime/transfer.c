@@ -70,13 +70,8 @@ void(pld_remote_assemble)(pld_core *core, const pld_tensor *target, int64_t peer
         stride[d] = d < leading ? 0 : source->stride[d - leading];
     }
     const int64_t at = box_check(core, "a remote store", target, offsets, extents);
-    const box b = {slice + at,
-                   target->stride,
-                   source->data,
-                   stride,
-                   extents,
-                   target->ndim,
-                   pypto_dtype_bytes((pypto_dtype)target->dtype)};
+    const box b = {slice + at, target->stride, source->data,     stride,
+                   extents,    target->ndim,   box_width(target)};
     box_move(core, &b, box_write_mode(target, atomic == PLD_ADD), (pypto_dtype)target->dtype);
     box_written(core, target, owner);
 }
@@ -113,13 +108,8 @@ static void move_box(pld_core *core, const char *what, const pld_tensor *dst, ch
     src_offsets = src_offsets != NULL ? src_offsets : origin;
     const int64_t to = box_check(core, what, dst, dst_offsets, extents);
     const int64_t from = box_check(core, what, src, src_offsets, extents);
-    const box b = {target + to,
-                   dst->stride,
-                   source + from,
-                   src->stride,
-                   extents,
-                   dst->ndim,
-                   pypto_dtype_bytes((pypto_dtype)dst->dtype)};
+    const box b = {target + to, dst->stride, source + from, src->stride,
+                   extents,     dst->ndim,   box_width(dst)};
     box_move(core, &b, box_write_mode(dst, adds), (pypto_dtype)dst->dtype);
 }
 
