@@ -254,7 +254,8 @@ int main(int argc, char **argv)
         status = pypto_program_from_table(&table, &program);
     if (status.kind != PYPTO_ERROR_NONE)
         die(status);
-    for (int64_t bytes = 8; bytes <= MOST_BYTES; bytes *= bytes == 8 || bytes == MOST_BYTES / 16 ? 16 : 8) {
+    for (int64_t bytes = 8; bytes <= MOST_BYTES;
+         bytes *= bytes == 8 || bytes == MOST_BYTES / 16 ? 16 : 8) {
         pypto_argument args[3] = {{.kind = PLD_ARG_TENSOR},
                                   {.kind = PLD_ARG_INT, .integer = bytes},
                                   {.kind = PLD_ARG_INT, .integer = rounds}};
