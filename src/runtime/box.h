@@ -66,7 +66,7 @@ static inline void box_written(pld_core *core, const pld_tensor *target, rank_he
 static inline int64_t box_bits(const pld_tensor *tensor)
 {
     static const uint8_t bits_of[PYPTO_DTYPE_COUNT] = {
-#define BOX_BITS(name, text, bits, class_) [PYPTO_##name] = (bits),
+#define BOX_BITS(name, text, bits, class_) bits,
         PYPTO_DTYPES(BOX_BITS)
 #undef BOX_BITS
     };

@@ -13,6 +13,10 @@ extern "C" void kernel(pld_core *core, const pld_arg *args)
     pld_wait(core, args[1].tensor, PLD_AT(0), 1, PLD_GE);
     pld_remote_load(core, tile, data, 0, PLD_AT(0, 0), PLD_EXTENTS(1, 8));
     pld_store(core, tile, data, PLD_AT(0, 0), PLD_EXTENTS(1, 8));
+    pld_remote_store(core, tile, data, 0, PLD_AT(0, 0), PLD_EXTENTS(1, 8), NULL, PLD_ADD);
+    pld_remote_assemble(core, data, 0, args[2].tensor, PLD_AT(0, 0), PLD_PLAIN);
+    pld_put(core, data, 0, data, PLD_AT(0, 0), NULL, PLD_EXTENTS(1, 8), PLD_PLAIN);
+    pld_get(core, data, 0, data, NULL, NULL, NULL);
     pld_submit(core, wrapper, PLD_ARGS(PLD_TENSOR(data), PLD_INT(3), PLD_FLOAT(0.5)), 3);
 }
 

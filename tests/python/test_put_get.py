@@ -503,3 +503,110 @@ def test_the_set_works_after_an_error():
     with pytest.raises(pypto.DeviceError):
         bad(x, np.zeros_like(x), config=config(2))
     assert_same(run(RINGS["put"], x, "FP32"), x[::-1])
+
+
+# ---- element types for storage ----
+
+
+@pytest.mark.parametrize("dtype", ["FP8E4M3FN", "FP8E5M2", "FP8E8M0", "FP4", "INT4", "UINT4"])
+def test_types_for_storage_move(dtype):
+    """Two elements of 4 bits lie in a byte: columns count elements, the arrays bytes."""
+    each = 2 if dtype in ("FP4", "INT4", "UINT4") else 1
+    columns = 8 * each
+    body = f"""
+pld.tensor.put(win[0:2, :], nxt, inp)
+pld.remote_store(pl.load(inp, [0, 0], [2, {columns}]), win, nxt, [2, 0])
+pld.remote_store(inp[0:1, 0:{4 * each}], win, nxt, [4, {2 * each}])
+ARRIVE 1
+pld.tensor.get(out, me, win)
+pl.store(pld.remote_load(win, nxt, [0, 0], [1, {columns}]), [5, 0], out)
+"""
+    x = values((2, 2, 8), "UINT8")
+    expected = np.zeros((2, 6, 8), np.uint8)
+    for r in range(2):
+        expected[r, 0:2] = expected[r, 2:4] = x[1 - r]
+        expected[r, 4, 2:6] = x[1 - r, 0, :4]
+        expected[r, 5] = x[r, 0]
+    host = host_of(body, dtype, [2, columns], out=[6, columns], win=[6, columns])
+    y = np.zeros_like(expected)
+    host(x, y, config=config(2))
+    assert_same(y, expected)
+
+
+@pytest.mark.parametrize("dtype", ["FP8E5M2", "INT4"])
+def test_types_for_storage_do_not_add(dtype):
+    host = host_of("pld.tensor.put(win, me, inp, atomic=pld.AtomicType.Add)", dtype, [2, 8])
+    x = values((1, 2, 8 if dtype == "FP8E5M2" else 4), "UINT8")
+    with pytest.raises(pypto.Error, match="requires an element type that adds"):
+        host(x, np.zeros_like(x), config=config(1))
+
+
+# ---- how it is printed ----
+
+
+def test_the_ir_says_what_was_asked():
+    body = """
+pld.tensor.put(win, nxt, inp)
+pld.tensor.put(dst=win, peer=0, src=inp, dst_offsets=[0, 0], src_offsets=[1, 0], shape=[1, 8],
+               atomic=pld.AtomicType.Add, chunk_rows=1, chunk_cols=4, pipeline=True)
+pld.tensor.get(out, nxt, win, chunk_rows=0, pipeline=False)
+pld.remote_store(pl.load(inp, [0, 0], [1, 8]), win, 0, [0, 0], atomic=pld.AtomicType.None_)
+pld.remote_store(inp[0:1, :], win, 0, [0, 0], atomic=pld.AtomicType.Add)
+"""
+    host = from_text(text_of(body, "FP32", [2, 8]))["host"]
+    x = values((1, 2, 8), "FP32")
+    lines = [line.split(" ;")[0].strip() for line in str(host.lower(x, x)).splitlines()]
+    assert [line for line in lines if "put(" in line or "get(" in line] == [
+        "pld.tensor.put(win, nxt, inp)",
+        "pld.tensor.put(win, 0, inp, [0, 0], [1, 0], [1, 8], atomic=AtomicType.Add, "
+        "chunk_rows=1, chunk_cols=4, pipeline=True)",
+        "pld.tensor.get(out, nxt, win)",
+    ]
+    tile, tensor = [line for line in lines if "remote_store(" in line]
+    assert tile.startswith("pld.tile.remote_store(") and "atomic" not in tile
+    assert tensor.startswith("pld.tensor.remote_store(") and tensor.endswith("atomic=AtomicType.Add)")
+
+
+# ---- domains of some devices ----
+
+GROUP = """
+@pl.jit.incore
+def kernel(out: pl.Out[pl.Tensor[[1, 4], pl.INT32]], win: pld.DistributedTensor[[1, 4], pl.INT32],
+           bell: pld.DistributedTensor[[1], pl.INT32], to: pl.Scalar[pl.INT32]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    t = pl.tile.full([1, 4], pl.INT32, 0) + (me + 1)
+    pld.remote_store(t, win, to, [0, 0])
+    pld.system.notify(bell, to, [0], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(bell, [0], 1, cmp=pld.WaitCmp.Ge)
+    pld.tensor.get(out, me, win)
+
+@pl.jit
+def wrapper(out: pl.Out[pl.Tensor[[1, 4], pl.INT32]], win: pld.DistributedTensor[[1, 4], pl.INT32],
+            bell: pld.DistributedTensor[[1], pl.INT32], to: pl.Scalar[pl.INT32]):
+    kernel(out, win, bell, to)
+
+@pl.jit.host
+def host(outputs: pl.Out[pl.Tensor[[4, 1, 4], pl.INT32]]):
+    win_buf = pld.alloc_window_buffer(16)
+    bell_buf = pld.alloc_window_buffer(4)
+    for r in pl.range(2, 4):
+        win = pld.window(win_buf, [1, 4], dtype=pl.INT32)
+        bell = pld.window(bell_buf, [1], dtype=pl.INT32)
+        wrapper(outputs[r], win, bell, {peer}, device=r)
+"""
+
+
+def test_peers_are_ranks_of_the_domain(transport):
+    y = np.zeros((4, 1, 4), np.int32)
+    from_text(GROUP.format(peer="3 - r"))["host"](y, config=config(4))
+    assert_same(y[:, 0, 0], [0, 0, 2, 1])
+
+
+def test_a_device_that_was_taken_for_a_rank():
+    with pytest.raises(pypto.DeviceError) as caught:
+        from_text(GROUP.format(peer="5 - r"))["host"](np.zeros((4, 1, 4), np.int32), config=config(4))
+    assert re.search(
+        r"peer [23] does not exist: the domain of window 'win_buf' \(parameter 'win'\) has ranks 0 to 1, which "
+        r"are the devices \[2, 3\], where device [23] is rank [01]",
+        caught.value.message,
+    ), caught.value.message
