@@ -20,6 +20,7 @@ import pypto.language as pl
 import pypto.language.distributed as pld
 from programs import config, from_text
 from pypto import _core
+from pypto._dtypes import DTYPES
 from pypto.language._operations import Operation
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -95,3 +96,11 @@ def test_table_of_operations_is_complete():
     there = set(operations())
     assert set(documented) - there == set(), "in the table of docs/language.md, but gone"
     assert there - set(documented) == set(), "add them to the table of docs/language.md"
+
+
+def test_table_of_element_types_is_complete():
+    section = (DOCS / "language.md").read_text().partition("## 15. ")[2].partition("## 16. ")[0]
+    documented = {}
+    for names, sizes in re.findall(r"^\| ((?:`\w+` ?)+) \| ([\d ]+) \|", section, re.M):
+        documented |= dict(zip(re.findall(r"\w+", names), map(int, sizes.split()), strict=True))
+    assert documented == {name: dtype.get_byte() for name, dtype in DTYPES.items()}
