@@ -23,7 +23,7 @@ ROWS = {
     "l3_device_tensor": "test_device_tensor.py",
     "l3_dfx_per_rank": "test_dfx_per_rank.py",
     "l3_distributed": TASKS,
-    "l3_ep_dispatch_combine": "issue 4: pld.tensor.put, pl.array",
+    "l3_ep_dispatch_combine": "test_ep_dispatch_combine.py",
     "l3_explicit_dispatch_onboard": TASKS,
     "l3_gemm": "test_gemm.py",
     "l3_get": "test_l3_get.py",
