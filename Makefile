@@ -31,9 +31,10 @@ check: ## all of `make`, then every test
 	@scripts/build --check
 	@scripts/check
 
-soak: all ## long runs: minutes of kills, calls and computing
+soak: all ## long runs: minutes of kills, calls and computing; new random programs
 	@scripts/install-deps check
 	$(VENV)/bin/python -m pytest -q tests/soak
+	PYPTO_PROPERTY=soak $(VENV)/bin/python -m pytest -q tests/property
 
 fuzz: ## fuzz the compiler for MINUTES (10) with new random inputs
 	@scripts/install-deps build check

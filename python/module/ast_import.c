@@ -223,6 +223,20 @@ static void import_items(importer *im, PyObject *list, syntax_exprs *items)
     }
 }
 
+/* 2**63, which fits 64 bits behind a minus. */
+static bool is_least_negated(PyObject *value)
+{
+    int overflow = 0;
+    PyObject *negative = PyNumber_Negative(value);
+    if (negative == NULL)
+        PyErr_Clear();
+    else
+        (void)PyLong_AsLongLongAndOverflow(negative, &overflow);
+    bool fits = negative != NULL && overflow == 0;
+    Py_XDECREF(negative);
+    return fits;
+}
+
 static void import_constant(importer *im, PyObject *value, syntax_expr *e)
 {
     if (value == Py_None) {
@@ -235,6 +249,8 @@ static void import_constant(importer *im, PyObject *value, syntax_expr *e)
         e->kind = SYNTAX_INT;
         e->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
         e->overflow = overflow != 0;
+        if (e->overflow)
+            e->integer = is_least_negated(value) ? INT64_MIN : 0;
     } else if (PyFloat_Check(value)) {
         e->kind = SYNTAX_FLOAT;
         e->real = PyFloat_AsDouble(value);

@@ -141,10 +141,33 @@ static void find_context_use(void *context, ir_stmt *s)
                  (s->kind == IR_FOR && use->f->plane != PLD_PLANE_HOST);
 }
 
+static void find_tile_uses(void *context, ir_stmt *s)
+{
+    mark_tile_uses(s, context);
+}
+
+/* What only copies onto itself have to do with. */
+static void emit_unused_tiles(emitter *e)
+{
+    tile_uses uses = {arena_array(e->a, bool, e->f->vars.count),
+                      arena_array(e->a, bool, e->f->vars.count)};
+    ir_visit_stmts(&e->f->body, find_tile_uses, &uses);
+    for (int64_t i = 0; i < e->f->vars.count; i++) {
+        const ir_var *var = e->f->vars.items[i];
+        if (!needs_pointer(e, var))
+            continue;
+        if (!uses.pointer[i])
+            emit_line(e, "(void)%s;", var->c_name);
+        if (var->type.ragged && !uses.valid[i])
+            emit_line(e, "(void)%s;", tile_valid_name(e, var));
+    }
+}
+
 static bool emit_unused(emitter *e, bool has_tiles)
 {
     const ir_function *f = e->f;
     bool any = false;
+    emit_unused_tiles(e);
     context_use use = {f, has_tiles};
     ir_visit_stmts(&f->body, find_context_use, &use);
     if (!use.used) {

@@ -144,6 +144,13 @@ bool tile_valid_read(emitter *e, const ir_var *tile);
 /* After an assignment or operation: the target's valid extents, where it is ragged, are those of the
  * first tile operand, less the axes that the operation reduced. */
 void emit_valid_copy(emitter *e, const ir_stmt *s);
+/* Of the tiles, by id: whether the C text of a statement names the pointer, reads the valid extents. */
+typedef struct tile_uses {
+    bool *pointer;
+    bool *valid;
+} tile_uses;
+
+void mark_tile_uses(const ir_stmt *s, tile_uses *uses);
 /* A DO statement. */
 void emit_operation(emitter *e, const ir_stmt *s);
 

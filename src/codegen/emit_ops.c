@@ -596,6 +596,39 @@ static bool copies_itself(const ir_stmt *s)
            source->scratch_offset == s->target->scratch_offset;
 }
 
+/* Nothing but valid extents is copied. */
+static bool keeps_elements(const ir_stmt *s)
+{
+    if (s->kind == IR_ASSIGN)
+        return s->source != NULL && s->source->type.kind == IR_TILE &&
+               s->source->scratch_offset == s->target->scratch_offset;
+    return s->kind == IR_DO && op_is_elementwise(s->op_def) && copies_itself(s);
+}
+
+void mark_tile_uses(const ir_stmt *s, tile_uses *uses)
+{
+    const bool assigned = s->kind == IR_ASSIGN && s->source != NULL;
+    const bool computed = s->kind == IR_DO && op_is_elementwise(s->op_def);
+    const ir_var *source = assigned ? s->source : computed ? valid_source(s) : NULL;
+    /* By emit_valid_copy() and its like, from one operand. */
+    const bool copied = assigned || (computed && strchr(s->op_def->emit, '\n') == NULL);
+    if (copied && source != NULL && source != s->target && s->target->type.ragged)
+        uses->valid[source->id] = true;
+    if (s->target != NULL) {
+        uses->pointer[s->target->id] |= !keeps_elements(s);
+        uses->valid[s->target->id] |=
+            s->kind == IR_DO && strstr(s->op_def->emit, "{out.valid}") != NULL;
+    }
+    if (assigned)
+        uses->pointer[source->id] |= !keeps_elements(s);
+    for (int32_t i = 0; i < s->operand_count; i++) {
+        if (s->operands[i].kind != IR_OPERAND_VAR)
+            continue;
+        uses->pointer[s->operands[i].var->id] |= !keeps_elements(s);
+        uses->valid[s->operands[i].var->id] |= !copied;
+    }
+}
+
 /* Whether the text asks for the row, with all columns of the last axis in it. */
 static bool wants_rows(const char *format)
 {

@@ -300,7 +300,11 @@ static dsl_value eval_binary(lowering *fl, const syntax_expr *e, int64_t target)
 
 static dsl_value eval_unary(lowering *fl, const syntax_expr *e, int64_t target)
 {
-    dsl_value x = eval(fl, e->a);
+    const syntax_expr *operand = e->a;
+    if (operand->kind == SYNTAX_INT && operand->overflow && operand->integer == INT64_MIN &&
+        strcmp(e->text, "-") == 0)
+        return literal_int(fl->a, INT64_MIN, e->span);
+    dsl_value x = eval(fl, operand);
     if (x.kind == VALUE_POISON)
         return x;
     const char *path = strcmp(e->text, "-") == 0   ? "pl.neg"

@@ -18,8 +18,8 @@ typedef VEC(syntax_expr *) syntax_exprs;
 typedef VEC(syntax_stmt *) syntax_block;
 
 typedef enum syntax_expr_kind {
-    SYNTAX_NAME,  /* text */
-    SYNTAX_INT,   /* integer; `overflow` when it does not fit 64 bits */
+    SYNTAX_NAME, /* text */
+    SYNTAX_INT, /* integer; `overflow` when it does not fit 64 bits, then INT64_MIN if its negative does */
     SYNTAX_FLOAT, /* real */
     SYNTAX_BOOL,  /* integer */
     SYNTAX_NONE,

@@ -242,6 +242,8 @@ static syntax_expr *parse_number(parser *p)
     else
         e->real = strtod(t->text, NULL);
     e->overflow = errno == ERANGE;
+    if (e->overflow)
+        e->integer = strtoull(t->text, NULL, 0) == UINT64_C(1) << 63 ? INT64_MIN : 0;
     return e;
 }
 

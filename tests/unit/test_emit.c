@@ -515,6 +515,15 @@ static void unread_names_bring_no_warnings(void **state)
                         "    u = t\n"
                         "    v = pl.add(t, t)\n"),
                  0, expected);
+    /* Extents that are set only, and a tile in the place of another. */
+    lowered l = lower(KERNEL("    part = pl.load(x, [0, 0], [4, N], valid_shape=[n, N])\n"
+                             "    extents = pl.add(part, part)\n"
+                             "    sums = pl.col_sum(part)\n"
+                             "    zeros = pl.tile.full([4, N], pl.FP32, 0.0)\n"
+                             "    same = pl.reshape(zeros, [N, 4])\n"),
+                      "h");
+    compiles_without_warnings(&l, emitted(&l, "cpu"), true);
+    lowered_free(&l);
 }
 
 /* ---- host functions ---- */

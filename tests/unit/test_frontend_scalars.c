@@ -67,6 +67,7 @@ static void test_conditions(void **state)
         {TEST("b == True"), "if (b == True)\n"},
         {TEST("N == 8 and b"), "if b\n"},
         {TEST("b or N < 8"), "if b\n"},
+        {TEST("NR > -9223372036854775808"), "if (NR > -9223372036854775808)\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_body(rows[i][0], "h", "k", rows[i][1]);
