@@ -31,7 +31,8 @@ extern "C" {
     X(MEMORY, "MemoryError")                          \
     X(SYSTEM, "SystemError")                          \
     X(INTERNAL, "InternalError")                      \
-    X(PARSER, "ParserError")
+    X(PARSER, "ParserError")                          \
+    X(SSA_VIOLATION, "SSAViolationError")
 
 typedef enum pypto_error_kind {
     PYPTO_ERROR_NONE = 0,

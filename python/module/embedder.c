@@ -414,6 +414,7 @@ static bool complete_method(embedding *e, arena *a, PyObject *jit, syntax_functi
     PyObject *siblings = optional_attribute(e, jit, "_siblings");
     const char *program = optional_text(e, jit, "_program_name");
     syntax->class_form = siblings != NULL;
+    syntax->strict_ssa = optional_attribute(e, jit, "_strict_ssa") == Py_True;
     if (program == NULL)
         return true;
     syntax->program = arena_strdup(a, program);

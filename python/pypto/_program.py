@@ -36,7 +36,7 @@ class Function:
     """
 
     # What the extension relies on: _function, _plane, _scopes, _inlined, is_sub_worker, _siblings,
-    # _program_name, identity().
+    # _program_name, _strict_ssa, identity().
     __pypto_kind__ = "function"
 
     def __init__(self, function: PythonFunction, options: dict[str, Any]) -> None:
@@ -47,6 +47,7 @@ class Function:
         self._program_name: str | None = None
         self._scopes: tuple[dict[str, Any], ...] = ({},)
         self._identity: str | None = None
+        self._strict_ssa = bool(options.get("strict_ssa"))
         self.name = function.__name__
         self.type = options.get("type", pl.FunctionType.Opaque)
         self.level = options.get("level")
@@ -279,7 +280,10 @@ def inline(python: Any = None, /) -> Any:
 
 
 def program(cls: Any = None, /, **options: Any) -> Any:
-    """Makes a class with `@pl.function` methods a program: an `ir.Program`, for `ir.compile`."""
+    """Makes a class with `@pl.function` methods a program: an `ir.Program`, for `ir.compile`.
+
+    strict_ssa=True   refuses a second assignment to a name, and assignments to parts of tensors
+    """
     frame = sys._getframe(1)
     for option in options:
         if option not in ("strict_ssa", "auto_scope"):
@@ -287,11 +291,11 @@ def program(cls: Any = None, /, **options: Any) -> Any:
                 _BAD_CLASS, f"@pl.program does not accept a {option}= argument", None, None, frame
             )
     if cls is None:
-        return lambda decorated: _make_program(decorated, sys._getframe(1))
-    return _make_program(cls, frame)
+        return lambda decorated: _make_program(decorated, sys._getframe(1), options)
+    return _make_program(cls, frame, options)
 
 
-def _make_program(cls: Any, frame: FrameType) -> Program:
+def _make_program(cls: Any, frame: FrameType, options: dict[str, Any]) -> Program:
     if not isinstance(cls, type):
         _source.refuse(
             _BAD_CLASS,
@@ -319,6 +323,7 @@ def _make_program(cls: Any, frame: FrameType) -> Program:
             _check_callback(f)
             continue  # it takes no self, so it has no siblings
         f._siblings = functions
+        f._strict_ssa = f._strict_ssa or bool(options.get("strict_ssa"))
         f._program_name = cls.__name__
     called = _settle_opaque(functions)
     checked = tuple(

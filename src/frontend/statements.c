@@ -415,8 +415,31 @@ static void lower_other(lowering *fl, const syntax_stmt *s)
         unsupported(fl, s, s->text);
 }
 
+/* With strict_ssa=True a name has one definition, and parts of tensors none. */
+static void check_single_definition(lowering *fl, const syntax_expr *target)
+{
+    if (target->kind == SYNTAX_SUBSCRIPT) {
+        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, target->span,
+               "write name = pl.assemble(target, source, offsets), or leave strict_ssa=True out",
+               "an assignment to a part of a tensor is not supported before SSA conversion "
+               "(strict_ssa=True)");
+        return;
+    }
+    for (int64_t i = 0; i < target->items.count && target->kind != SYNTAX_NAME; i++)
+        check_single_definition(fl, target->items.items[i]);
+    int64_t name = target->kind == SYNTAX_NAME ? scope_find(fl, target->text) : -1;
+    const binding *b = name < 0 ? NULL : fl->names.bindings[name];
+    if (b != NULL && (b->state == BINDING_BOUND || b->state == BINDING_LOOP_END))
+        report(fl->fe, DIAG_SECOND_DEFINITION, target->span, NULL,
+               "'%s' is already defined at line %d (strict_ssa=True)", target->text, b->span.line);
+}
+
 static void lower_stmt(lowering *fl, const syntax_stmt *s)
 {
+    bool assigns = s->kind == SYNTAX_ASSIGN || s->kind == SYNTAX_AUGMENTED ||
+                   (s->kind == SYNTAX_ANNOTATED && s->value != NULL);
+    if (fl->syntax->strict_ssa && assigns)
+        check_single_definition(fl, s->target);
     switch (s->kind) {
     case SYNTAX_ASSIGN: lower_assign(fl, s); break;
     case SYNTAX_ANNOTATED: lower_annotated(fl, s); break;

@@ -108,6 +108,7 @@ typedef struct syntax_function {
     VEC(syntax_param) params;
     VEC(syntax_refusal) refusals;
     bool class_form;     /* written with pl.function */
+    bool strict_ssa;     /* asks for one definition per name */
     const char *program; /* the class that it is a method of; NULL for none */
     syntax_expr *returns;
     syntax_block body; /* without the doc-string */

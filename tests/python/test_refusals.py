@@ -14,6 +14,7 @@ from pypto.language.parser import (
     ParserError,
     ParserSyntaxError,
     ParserTypeError,
+    SSAViolationError,
     UndefinedVariableError,
     UnsupportedFeatureError,
 )
@@ -152,6 +153,47 @@ def test_several_mistakes_come_together_without_their_consequences():
     assert "did you mean 'pl.load'" in caught.value.hint
     shown = str(caught.value)
     assert shown.index("pl.lod") < shown.index("missing") < shown.index("may not be defined")
+
+
+# ---- strict_ssa=True ----
+
+
+def strict(body):
+    return kernel(body).replace("@pl.program", "@pl.program(strict_ssa=True)")
+
+
+@pytest.mark.parametrize(
+    "body, error, words",
+    [
+        ("t = pl.mul(t, 2.0)", SSAViolationError, "'t' is already defined at line 12"),
+        ("y = pl.store(t, [0, 0], y)", SSAViolationError, "'y' is already defined"),
+        ("a, t = 1, 2", SSAViolationError, "'t' is already defined"),
+        ("i = 0\nwhile i < 4:\n    i += 1", SSAViolationError, "'i' is already defined"),
+        ("y[0:4, 0:8] = pl.load(x, [0, 0], [4, 8])", UnsupportedFeatureError, "before SSA conversion"),
+    ],
+)
+def test_strict_ssa(body, error, words):
+    from_text(kernel(body))
+    with pytest.raises(error, match=words):
+        from_text(strict(body))
+    with pytest.raises(error, match=words):
+        from_text(kernel(body).replace("pl.FunctionType.InCore", "pl.FunctionType.InCore, strict_ssa=True"))
+
+
+def test_strict_ssa_allows_single_definitions():
+    from_text(
+        strict(
+            "if n > 1:\n"
+            "    u = pl.mul(t, 2.0)\n"
+            "else:\n"
+            "    u = t\n"
+            "for i in pl.range(4):\n"
+            "    v = pl.mul(u, 2.0)\n"
+            "for j, (a,) in pl.range(4, init_values=(t,)):\n"
+            "    b = pl.yield_(pl.mul(a, 2.0))\n"
+            "pl.store(b, [0, 0], y)"
+        )
+    )
 
 
 # ---- warnings ----
