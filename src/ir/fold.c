@@ -112,6 +112,7 @@ static const ir_expr *constant_float(arena *a, double value, pypto_dtype dtype, 
 {
     ir_expr *e = new_expr(a, IR_FLOAT, dtype, span);
     e->real = round_float(value, dtype);
+    e->exact = e->real;
     return e;
 }
 
@@ -127,9 +128,13 @@ const ir_expr *ir_int_of(arena *a, int64_t value, pypto_dtype dtype)
     return constant_int(a, value, dtype, SPAN_NONE);
 }
 
+/* A literal that becomes a 16-bit constant is rounded once, from the number that was written. */
 const ir_expr *ir_float(arena *a, double value)
 {
-    return constant_float(a, value, PYPTO_FP32, SPAN_NONE);
+    ir_expr *e = new_expr(a, IR_FLOAT, PYPTO_FP32, SPAN_NONE);
+    e->real = round_float(value, PYPTO_FP32);
+    e->exact = value;
+    return e;
 }
 
 const ir_expr *ir_bool(arena *a, bool value)
@@ -388,6 +393,8 @@ static bool truncate_float(double value, pypto_dtype dtype, int64_t *result)
 
 const ir_expr *ir_convert(arena *a, const ir_expr *x, pypto_dtype dtype, pypto_span span)
 {
+    if (x->dtype == dtype && x->kind == IR_FLOAT && x->exact != x->real)
+        return constant_float(a, x->real, dtype, span); /* a number of that type from here on */
     if (x->dtype == dtype)
         return x;
     if (is_int_constant(x)) {
@@ -404,7 +411,7 @@ const ir_expr *ir_convert(arena *a, const ir_expr *x, pypto_dtype dtype, pypto_s
     if (x->kind == IR_FLOAT) {
         int64_t value;
         if (ir_is_float(dtype))
-            return constant_float(a, x->real, dtype, span);
+            return constant_float(a, x->exact, dtype, span);
         if (truncate_float(x->real, dtype, &value))
             return constant_int(a, value, dtype, span);
     }

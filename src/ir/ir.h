@@ -125,6 +125,7 @@ struct ir_expr {
     pypto_dtype dtype; /* of the result */
     int64_t integer;
     double real;
+    double exact; /* of a literal: before it was rounded to FP32; else the same as real */
     ir_var *var;
     ir_operator op;
     const ir_expr *a;

@@ -200,6 +200,21 @@ def test_refused(dtype, expression, words):
         host.compile(config=config(1))
 
 
+@pytest.mark.parametrize("dtype, digits", [("FP16", 11), ("BF16", 8)])
+def test_literals_are_rounded_once(dtype, digits):
+    """Just above the middle of two 16-bit numbers, and FP32 would make it the middle (rule N-20). A number of
+    type FP32 is one, though."""
+    c = repr(1 + 2.0**-digits + 2.0**-40)
+    a = np.zeros((1, 4), NUMPY[dtype])
+    out = run([f"pl.store(pl.add(a, {c}), [0, 0, 0], z)",
+               f"pl.store(pl.tile.full([1, 4], pl.{dtype}, {c}), [1, 0, 0], z)",
+               f"pl.store(pl.add(a, pl.const({c}, pl.{dtype})), [2, 0, 0], z)",
+               f"pl.store(pl.add(a, pl.cast(pl.const({c}, pl.FP32), pl.{dtype})), [3, 0, 0], z)"],
+              a, a, dtype, (4, 1, 4))
+    above = 1 + 2.0 ** (1 - digits)
+    np.testing.assert_array_equal(out[:, 0, 0], [above, above, above, 1])
+
+
 # ---- valid extents ----
 
 @pytest.mark.parametrize("valid", [(0, 0), (1, 1), (4, 7), (6, 10), (6, 3), (2, 10)])
