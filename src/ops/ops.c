@@ -122,6 +122,7 @@ static const struct kind_word {
     {"pad", OPERAND_PAD},
     {"int|shape", OPERAND_INT_OR_SHAPE},
     {"tile|scalar", OPERAND_TILE_OR_SCALAR},
+    {"tile|offsets", OPERAND_TILE_OR_OFFSETS},
 };
 
 static bool word_is(const char *start, size_t length, const char *word)

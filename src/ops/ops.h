@@ -8,7 +8,7 @@
  *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
  *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
- *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar
+ *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar | tile|offsets
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
  *                one integer) | word:RoundMode (a string) | valid (integer
@@ -75,6 +75,7 @@ typedef enum op_operand {
     OPERAND_BUFFER,
     OPERAND_COMM,
     OPERAND_TILE_OR_SCALAR,
+    OPERAND_TILE_OR_OFFSETS,
     OPERAND_SCALAR,
     OPERAND_INT,
     OPERAND_INT_OR_SHAPE,

@@ -154,9 +154,9 @@ static bool check_list(op_call *call, int32_t index)
                 call, DIAG_NOT_CONSTANT, operand,
                 "tiles have a fixed shape; use a constant and handle the rest by a loop",
                 "%s %d must be a constant (a positive static extent)", param->name, i);
-        if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_INDICES &&
-            param->kind != OPERAND_VALID && param->kind != OPERAND_INT_OR_SHAPE && constant &&
-            value <= 0)
+        if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_TILE_OR_OFFSETS &&
+            param->kind != OPERAND_INDICES && param->kind != OPERAND_VALID &&
+            param->kind != OPERAND_INT_OR_SHAPE && constant && value <= 0)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, "make it at least 1",
                              "%s %d is %lld: all dimensions must be positive", param->name, i,
                              (long long)value);
@@ -238,6 +238,11 @@ static bool check_operand(op_call *call, int32_t index)
     switch (param->kind) {
     case OPERAND_SCALAR:
     case OPERAND_INT: return check_scalar(call, index);
+    case OPERAND_TILE_OR_OFFSETS:
+        if (operand->kind == IR_OPERAND_LIST)
+            return check_list(call, index);
+        return (operand->kind == IR_OPERAND_VAR && operand->var->type.kind == IR_TILE) ||
+               wrong_kind(call, index, "Tile or list");
     case OPERAND_INT_OR_SHAPE:
         return operand->kind == IR_OPERAND_LIST ? check_list(call, index)
                                                 : check_scalar(call, index);

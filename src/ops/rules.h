@@ -52,6 +52,8 @@ bool rule_remote_store(op_call *call, ir_type *result);
 bool rule_remote_store_tensor(op_call *call, ir_type *result);
 bool rule_put(op_call *call, ir_type *result);
 bool rule_get(op_call *call, ir_type *result);
+bool rule_put_staged(op_call *call, ir_type *result);
+bool rule_get_staged(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 

@@ -157,7 +157,8 @@ static bool check_chunks(op_call *call, const ir_expr *const *extents, int32_t n
                      "a dynamic innermost transfer dim needs a static chunk_cols");
 }
 
-static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src)
+/* `chunked`: the operation itself bounds the staging memory. */
+static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src, bool chunked)
 {
     const ir_operand *dst_offsets = rule_given(call, "dst_offsets");
     const ir_operand *src_offsets = rule_given(call, "src_offsets");
@@ -174,13 +175,14 @@ static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src
         return false;
     int given = (dst_offsets != NULL) + (src_offsets != NULL) + (shape != NULL);
     if (given == 0)
-        return check_shapes(call, dst, src) && check_chunks(call, dst->shape, dst->ndim);
+        return check_shapes(call, dst, src) &&
+               (!chunked || check_chunks(call, dst->shape, dst->ndim));
     if (given < 3)
         return rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "give all three of them, or none",
                          "dst_offsets, src_offsets and shape must be provided together");
     return check_part(call, "dst", dst, dst_offsets, shape) &&
            check_part(call, "src", src, src_offsets, shape) &&
-           check_chunks(call, shape->exprs, shape->count);
+           (!chunked || check_chunks(call, shape->exprs, shape->count));
 }
 
 bool rule_put(op_call *call, ir_type *result)
@@ -188,13 +190,110 @@ bool rule_put(op_call *call, ir_type *result)
     const ir_type *dst = &call->operands[0].var->type;
     const ir_type *src = &call->operands[2].var->type;
     *result = (ir_type){.kind = IR_NONE};
-    return check_transfer(call, dst, src) && check_atomic(call, dst->dtype);
+    return check_transfer(call, dst, src, true) && check_atomic(call, dst->dtype);
 }
 
 bool rule_get(op_call *call, ir_type *result)
 {
     *result = (ir_type){.kind = IR_NONE};
-    return check_transfer(call, &call->operands[0].var->type, &call->operands[2].var->type);
+    return check_transfer(call, &call->operands[0].var->type, &call->operands[2].var->type, true);
+}
+
+/* ---- the same with staging tiles ---- */
+
+enum { DST, PEER, SRC, STAGE, STAGE2, DST_OFFSETS, SRC_OFFSETS, SHAPE };
+
+/* A region may follow one staging tile: then its lists are one place further. */
+static bool move_region(op_call *call)
+{
+    ir_operand *operands = call->operands;
+    if (operands[STAGE2].kind != IR_OPERAND_LIST)
+        return true;
+    if (operands[SHAPE].kind != IR_OPERAND_NONE)
+        return rule_fail(call, DIAG_KIND_MISMATCH, &operands[STAGE2],
+                         "leave it out, or pass a tile", "stage2 expected Tile, got list");
+    for (int i = SHAPE; i > STAGE2; i--)
+        operands[i] = operands[i - 1];
+    operands[STAGE2].kind = IR_OPERAND_NONE;
+    int64_t extent = 0;
+    for (int32_t i = 0; i < operands[SHAPE].count; i++) {
+        if (ir_is_const_int(operands[SHAPE].exprs[i], &extent) && extent <= 0)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, &operands[SHAPE], "make it at least 1",
+                             "shape %d is %lld: all dimensions must be positive", i,
+                             (long long)extent);
+    }
+    return true;
+}
+
+/* Rows or columns of the transfer seen as a matrix; -1 when they are known at run time only. */
+static int64_t transfer_extent(const ir_expr *const *extents, int32_t ndim, bool rows)
+{
+    int64_t total = 1;
+    for (int32_t i = rows ? 0 : ndim - 1; i < (rows ? ndim - 1 : ndim); i++) {
+        int64_t extent = 0;
+        if (!ir_is_const_int(extents[i], &extent) || __builtin_mul_overflow(total, extent, &total))
+            return -1;
+    }
+    return total;
+}
+
+static bool check_stage(op_call *call, int index, pypto_dtype dtype, const ir_expr *const *extents,
+                        int32_t ndim)
+{
+    const ir_operand *operand = &call->operands[index];
+    const char *name = call->op->params[index].name;
+    if (operand->kind == IR_OPERAND_NONE)
+        return true;
+    const ir_type *stage = &operand->var->type;
+    if (stage->ndim != 2)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+                         "%s must be a 2D VEC staging tile, but its rank is %d", name, stage->ndim);
+    if (stage->dtype != dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, operand, NULL,
+                         "%s dtype must match dst dtype: %s is not %s", name,
+                         pypto_dtype_name(stage->dtype), pypto_dtype_name(dtype));
+    for (int i = 0; i < 2; i++) {
+        int64_t have = 0;
+        int64_t most = transfer_extent(extents, ndim, i == 0);
+        if (ir_is_const_int(stage->shape[i], &have) && most >= 0 && have > most)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+                             "%s must fit within the transfer: it has %lld %s, the transfer %lld",
+                             name, (long long)have, i == 0 ? "rows" : "columns", (long long)most);
+    }
+    return true;
+}
+
+static bool check_staged(op_call *call)
+{
+    const ir_operand *operands = call->operands;
+    const ir_type *dst = &operands[DST].var->type;
+    const ir_type *src = &operands[SRC].var->type;
+    if (!move_region(call) || !check_transfer(call, dst, src, false))
+        return false;
+    bool part = operands[SHAPE].kind == IR_OPERAND_LIST;
+    const ir_expr *const *extents = part ? operands[SHAPE].exprs : dst->shape;
+    if (!check_stage(call, STAGE, dst->dtype, extents, dst->ndim) ||
+        !check_stage(call, STAGE2, dst->dtype, extents, dst->ndim))
+        return false;
+    const ir_operand *other = &operands[STAGE2];
+    for (int i = 0; i < 2 && other->kind == IR_OPERAND_VAR; i++) {
+        if (!ir_expr_equal(operands[STAGE].var->type.shape[i], other->var->type.shape[i]))
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, other, NULL,
+                             "ping/pong staging tiles must have identical shape");
+    }
+    return true;
+}
+
+bool rule_put_staged(op_call *call, ir_type *result)
+{
+    *result = (ir_type){.kind = IR_NONE};
+    return check_staged(call) && check_atomic(call, call->operands[DST].var->type.dtype);
+}
+
+bool rule_get_staged(op_call *call, ir_type *result)
+{
+    *result = (ir_type){.kind = IR_NONE};
+    return check_staged(call);
 }
 
 /* ---- signals ---- */

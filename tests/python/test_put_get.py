@@ -610,3 +610,57 @@ def test_a_device_that_was_taken_for_a_rank():
         r"are the devices \[2, 3\], where device [23] is rank [01]",
         caught.value.message,
     ), caught.value.message
+
+
+# ---- the lowered forms, which programs printed by a device's compiler have ----
+
+STAGED = """
+s = pl.create_tile([1, 4], pl.FP32)
+s2 = pl.create_tile([1, 4], pl.FP32)
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    "put, get",
+    [
+        ("win, nxt, inp, s", "out, me, win, s"),
+        ("win, nxt, inp, s, s2", "out, me, win, s, s2"),
+        ("win, nxt, inp, s, [0, 0], [0, 0], [2, 8]", "out, me, win, s, s2, [0, 0], [0, 0], [2, 8]"),
+        (
+            "dst=win, peer=nxt, src=inp, stage=s, dst_offsets=[0, 0], src_offsets=[0, 0], shape=[2, 8], "
+            "atomic=pld.AtomicType.Add",
+            "out, peer=me, src=win, stage=s, stage2=s2",
+        ),
+    ],
+)
+def test_staged_forms(put, get):
+    body = STAGED.format(body=f"pld.tile.put({put})\nARRIVE 1\npld.tile.get({get})")
+    x = values((2, 2, 8), "FP32")
+    assert_same(run(body, x, "FP32"), x[::-1])
+
+
+@pytest.mark.parametrize(
+    "statement, words",
+    [
+        ("pld.tile.put(win, nxt, inp)", "missing 1 required positional argument: 'stage'"),
+        ("pld.tile.put(win, nxt, inp, inp)", "stage expected Tile, got Tensor"),
+        ("pld.tile.put(win, nxt, inp, pl.create_tile([4], pl.FP32))", "stage must be a 2D VEC staging tile"),
+        ("pld.tile.put(win, nxt, inp, pl.create_tile([1, 4], pl.INT32))", "stage dtype must match dst dtype"),
+        ("pld.tile.get(out, nxt, win, s, pl.create_tile([1, 4], pl.FP16))", "stage2 dtype must match dst dtype"),
+        ("pld.tile.get(out, nxt, win, s, pl.create_tile([1, 2], pl.FP32))", "must have identical shape"),
+        ("pld.tile.put(win, nxt, inp, pl.create_tile([3, 8], pl.FP32))", "must fit within"),
+        ("pld.tile.put(win, nxt, inp, s, [0, 0], [0, 0], [1, 2])", "must fit within"),
+        ("pld.tile.put(win, nxt, inp, s, [0, 0], [0, 0])", "must be provided together"),
+        ("pld.tile.put(win, nxt, inp, s, [0, 0], [0, 0], [0, 8])", "must be positive"),
+        ("pld.tile.put(win, nxt, inp, s, [0, 0], [0, 0], [1, 8], [1, 8])", "stage2 expected Tile, got list"),
+        ("pld.tile.get(out, nxt, win, s, 3)", "stage2 expected Tile or list, got Scalar"),
+        ("pld.tile.get(out, nxt, win, s, s2, [1, 0], [0, 0], [2, 8])", "dst subregion dimension 0 exceeds dst shape"),
+    ],
+)
+def test_refused_staged_forms(statement, words):
+    body = STAGED.format(body=statement)
+    x = values((1, 2, 8), "FP32")
+    with pytest.raises(pypto.Error) as caught:
+        run(body, x, "FP32")
+    assert words in str(caught.value)
