@@ -254,6 +254,25 @@ struct pld_function;
 /* A task of a dispatch, for `after`. Counts from 1; 0 is no task. */
 typedef int64_t pld_task;
 
+/* How an element compares to a number. */
+typedef enum pld_compare {
+    PLD_EQUAL,
+    PLD_NOT_EQUAL,
+    PLD_LESS,
+    PLD_LESS_EQUAL,
+    PLD_GREATER,
+    PLD_GREATER_EQUAL
+} pld_compare;
+
+/* A condition on one element of an integer, BOOL or float tensor. The element is read when the task could
+ * start, and counts as read by it: what writes it comes before the task, or after. */
+typedef struct pld_predicate {
+    const pld_tensor *tensor;
+    const int64_t *indices; /* one per dimension */
+    pld_compare compare;
+    int64_t limit;
+} pld_predicate;
+
 /* How a task is submitted. All zero: one block, ordered by its arguments. */
 typedef struct pld_submit_options {
     /* The kernel runs once for each block 0 to blocks - 1, in any order; 0 is 1. The task is over when
@@ -266,6 +285,8 @@ typedef struct pld_submit_options {
     /* Tasks of this dispatch that must be over before it starts. */
     const pld_task *after;
     int32_t after_count;
+    /* If it does not hold, the kernel does not run, and the task is over at once. NULL: always. */
+    const pld_predicate *predicate;
 } pld_submit_options;
 
 /* From a per-device wrapper: submits an in-core function as a task of this dispatch and returns at

@@ -32,8 +32,8 @@ extern "C" {
 /* Most devices of one worker set, and so most ranks of one communication domain. */
 #define PYPTO_MAX_RANKS 64
 
-/* Element types: name, text, bits of one element, class (b bool, i signed, u unsigned, f float; for storage
- * only: s float, n integer).
+/* Element types: name, text, bits of one element, class (b bool, i signed, u unsigned, f float; t task,
+ * which is no number; for storage only: s float, n integer).
  * The numbers are part of the interface of compiled programs: append only. */
 #define PYPTO_DTYPES(X)               \
     X(BOOL, "bool", 8, 'b')           \
@@ -54,7 +54,8 @@ extern "C" {
     X(FP8E8M0, "fp8e8m0", 8, 's')     \
     X(FP4, "fp4", 4, 's')             \
     X(INT4, "int4", 4, 'n')           \
-    X(UINT4, "uint4", 4, 'n')
+    X(UINT4, "uint4", 4, 'n')       \
+    X(TASK_ID, "task_id", 64, 't')
 
 typedef enum pypto_dtype {
 #define PYPTO_DTYPE_ENUM(name, text, bits, class_) PYPTO_##name,

@@ -33,6 +33,7 @@ typedef enum node {
     NODE_IFEXP,
     NODE_STARRED,
     NODE_DICT,
+    NODE_COMPREHENSION,
     /* statements */
     NODE_ASSIGN,
     NODE_ANNOTATED,
@@ -57,34 +58,63 @@ typedef struct node_row {
 } node_row;
 
 static const node_row node_table[] = {
-    {"Name", NODE_NAME, NULL},           {"Constant", NODE_CONSTANT, NULL},
-    {"Attribute", NODE_ATTRIBUTE, NULL}, {"Call", NODE_CALL, NULL},
-    {"Subscript", NODE_SUBSCRIPT, NULL}, {"Slice", NODE_SLICE, NULL},
-    {"Tuple", NODE_TUPLE, NULL},         {"List", NODE_LIST, NULL},
-    {"UnaryOp", NODE_UNARY, NULL},       {"BinOp", NODE_BINARY, NULL},
-    {"Compare", NODE_COMPARE, NULL},     {"BoolOp", NODE_BOOLOP, NULL},
-    {"IfExp", NODE_IFEXP, NULL},         {"Starred", NODE_STARRED, NULL},
-    {"Dict", NODE_DICT, NULL},           {"Assign", NODE_ASSIGN, NULL},
-    {"AnnAssign", NODE_ANNOTATED, NULL}, {"AugAssign", NODE_AUGMENTED, NULL},
-    {"Expr", NODE_EXPR, NULL},           {"For", NODE_FOR, NULL},
-    {"While", NODE_WHILE, NULL},         {"If", NODE_IF, NULL},
-    {"With", NODE_WITH, NULL},           {"Return", NODE_RETURN, NULL},
-    {"Break", NODE_BREAK, NULL},         {"Continue", NODE_CONTINUE, NULL},
-    {"Pass", NODE_PASS, NULL},           {"Add", NODE_OPERATOR, "+"},
-    {"Sub", NODE_OPERATOR, "-"},         {"Mult", NODE_OPERATOR, "*"},
-    {"MatMult", NODE_OPERATOR, "@"},     {"Div", NODE_OPERATOR, "/"},
-    {"FloorDiv", NODE_OPERATOR, "//"},   {"Mod", NODE_OPERATOR, "%"},
-    {"Pow", NODE_OPERATOR, "**"},        {"LShift", NODE_OPERATOR, "<<"},
-    {"RShift", NODE_OPERATOR, ">>"},     {"BitOr", NODE_OPERATOR, "|"},
-    {"BitXor", NODE_OPERATOR, "^"},      {"BitAnd", NODE_OPERATOR, "&"},
-    {"Invert", NODE_OPERATOR, "~"},      {"Not", NODE_OPERATOR, "not"},
-    {"UAdd", NODE_OPERATOR, "+"},        {"USub", NODE_OPERATOR, "-"},
-    {"And", NODE_OPERATOR, "and"},       {"Or", NODE_OPERATOR, "or"},
-    {"Eq", NODE_OPERATOR, "=="},         {"NotEq", NODE_OPERATOR, "!="},
-    {"Lt", NODE_OPERATOR, "<"},          {"LtE", NODE_OPERATOR, "<="},
-    {"Gt", NODE_OPERATOR, ">"},          {"GtE", NODE_OPERATOR, ">="},
-    {"Is", NODE_OPERATOR, "is"},         {"IsNot", NODE_OPERATOR, "is not"},
-    {"In", NODE_OPERATOR, "in"},         {"NotIn", NODE_OPERATOR, "not in"},
+    {"Name", NODE_NAME, NULL},
+    {"Constant", NODE_CONSTANT, NULL},
+    {"Attribute", NODE_ATTRIBUTE, NULL},
+    {"Call", NODE_CALL, NULL},
+    {"Subscript", NODE_SUBSCRIPT, NULL},
+    {"Slice", NODE_SLICE, NULL},
+    {"Tuple", NODE_TUPLE, NULL},
+    {"List", NODE_LIST, NULL},
+    {"UnaryOp", NODE_UNARY, NULL},
+    {"BinOp", NODE_BINARY, NULL},
+    {"Compare", NODE_COMPARE, NULL},
+    {"BoolOp", NODE_BOOLOP, NULL},
+    {"IfExp", NODE_IFEXP, NULL},
+    {"Starred", NODE_STARRED, NULL},
+    {"ListComp", NODE_COMPREHENSION, NULL},
+    {"Dict", NODE_DICT, NULL},
+    {"Assign", NODE_ASSIGN, NULL},
+    {"AnnAssign", NODE_ANNOTATED, NULL},
+    {"AugAssign", NODE_AUGMENTED, NULL},
+    {"Expr", NODE_EXPR, NULL},
+    {"For", NODE_FOR, NULL},
+    {"While", NODE_WHILE, NULL},
+    {"If", NODE_IF, NULL},
+    {"With", NODE_WITH, NULL},
+    {"Return", NODE_RETURN, NULL},
+    {"Break", NODE_BREAK, NULL},
+    {"Continue", NODE_CONTINUE, NULL},
+    {"Pass", NODE_PASS, NULL},
+    {"Add", NODE_OPERATOR, "+"},
+    {"Sub", NODE_OPERATOR, "-"},
+    {"Mult", NODE_OPERATOR, "*"},
+    {"MatMult", NODE_OPERATOR, "@"},
+    {"Div", NODE_OPERATOR, "/"},
+    {"FloorDiv", NODE_OPERATOR, "//"},
+    {"Mod", NODE_OPERATOR, "%"},
+    {"Pow", NODE_OPERATOR, "**"},
+    {"LShift", NODE_OPERATOR, "<<"},
+    {"RShift", NODE_OPERATOR, ">>"},
+    {"BitOr", NODE_OPERATOR, "|"},
+    {"BitXor", NODE_OPERATOR, "^"},
+    {"BitAnd", NODE_OPERATOR, "&"},
+    {"Invert", NODE_OPERATOR, "~"},
+    {"Not", NODE_OPERATOR, "not"},
+    {"UAdd", NODE_OPERATOR, "+"},
+    {"USub", NODE_OPERATOR, "-"},
+    {"And", NODE_OPERATOR, "and"},
+    {"Or", NODE_OPERATOR, "or"},
+    {"Eq", NODE_OPERATOR, "=="},
+    {"NotEq", NODE_OPERATOR, "!="},
+    {"Lt", NODE_OPERATOR, "<"},
+    {"LtE", NODE_OPERATOR, "<="},
+    {"Gt", NODE_OPERATOR, ">"},
+    {"GtE", NODE_OPERATOR, ">="},
+    {"Is", NODE_OPERATOR, "is"},
+    {"IsNot", NODE_OPERATOR, "is not"},
+    {"In", NODE_OPERATOR, "in"},
+    {"NotIn", NODE_OPERATOR, "not in"},
 };
 
 static const node_row other_row = {"", NODE_OTHER, "?"};
@@ -320,6 +350,21 @@ static void import_dict(importer *im, PyObject *object, syntax_expr *e)
     }
 }
 
+/* One `for` without `if`; others stay OTHER. */
+static void import_comprehension(importer *im, PyObject *object, syntax_expr *e)
+{
+    PyObject *generators = field(object, "generators");
+    PyObject *first = PyList_GetItem(generators, 0);
+    e->kind = SYNTAX_OTHER;
+    e->text = type_name(im, object);
+    if (length(generators) != 1 || length(field(first, "ifs")) != 0)
+        return;
+    e->kind = SYNTAX_COMPREHENSION;
+    e->a = import_expr(im, field(object, "elt"));
+    e->b = import_expr(im, field(first, "target"));
+    e->c = import_expr(im, field(first, "iter"));
+}
+
 static syntax_expr *import_expr(importer *im, PyObject *object)
 {
     syntax_expr *e = arena_new(im->a, syntax_expr);
@@ -377,6 +422,7 @@ static syntax_expr *import_expr(importer *im, PyObject *object)
         e->a = import_expr(im, field(object, "value"));
         break;
     case NODE_DICT: import_dict(im, object, e); break;
+    case NODE_COMPREHENSION: import_comprehension(im, object, e); break;
     default:
         e->kind = SYNTAX_OTHER;
         e->text = type_name(im, object);

@@ -442,6 +442,7 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     source->is_callback = optional_attribute(e, jit, "is_sub_worker") == Py_True;
     source->is_extern = optional_attribute(e, jit, "is_extern") == Py_True;
     source->inlined = optional_attribute(e, jit, "_inlined") == Py_True;
+    source->no_auto_scope = optional_attribute(e, jit, "_no_auto_scope") == Py_True;
 
     PyObject *found = find_definition(e, jit);
     if (found == NULL || PyUnicode_Check(found)) {

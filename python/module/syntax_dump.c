@@ -113,6 +113,7 @@ static void dump_expr(text *out, const syntax_expr *e)
         break;
     case SYNTAX_IFEXP: dump_operands(out, "ifexp", "", e); break;
     case SYNTAX_STARRED: dump_operands(out, "starred", "", e); break;
+    case SYNTAX_COMPREHENSION: dump_operands(out, "comprehension", "", e); break;
     case SYNTAX_OTHER: text_printf(out, "other(%s)", e->text); break;
     }
 }

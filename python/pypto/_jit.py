@@ -93,6 +93,7 @@ class JITFunction:
         self._decorator = name
         self._inlined = name in _INLINED
         self.is_extern = name == "@pl.jit.extern"
+        self._no_auto_scope = False
         # Where names are looked up, in this order: closure cells, then dictionaries.
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         self._scopes = (cells, scope or {}, function.__globals__, function.__builtins__)
@@ -313,10 +314,10 @@ class _Decorator:
                     sys._getframe(1),
                 )
         if function is None:
-            return lambda decorated: self._make(decorated, sys._getframe(1))
-        return self._make(function, sys._getframe(1))
+            return lambda decorated: self._make(decorated, sys._getframe(1), options)
+        return self._make(function, sys._getframe(1), options)
 
-    def _make(self, function: Any, frame: Any) -> JITFunction:
+    def _make(self, function: Any, frame: Any, options: dict[str, Any]) -> JITFunction:
         if not isinstance(function, _FUNCTION):
             _source.refuse(
                 _BAD_DECORATOR,
@@ -334,7 +335,9 @@ class _Decorator:
                 DeprecationWarning,
                 stacklevel=3,
             )
-        return JITFunction(function, self._plane, _snapshot(frame), self._name)
+        made = JITFunction(function, self._plane, _snapshot(frame), self._name)
+        made._no_auto_scope = options.get("auto_scope") is False
+        return made
 
     def __repr__(self) -> str:
         return self._name

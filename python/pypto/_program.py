@@ -61,6 +61,7 @@ class Function:
         self._check_options(pl, options)
         self._plane = self._find_plane(pl)
         self._inlined = self.type == pl.FunctionType.Inline
+        self._no_auto_scope = options.get("auto_scope") is False
 
     @property
     def func_type(self) -> Any:

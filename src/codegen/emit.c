@@ -73,7 +73,7 @@ typedef struct called {
 static void find_callee(void *context, ir_stmt *s)
 {
     called *c = context;
-    if (s->kind == IR_CALL)
+    if (s->kind == IR_CALL && s->callee != NULL)
         c->functions[s->callee->index] = true;
 }
 

@@ -43,6 +43,7 @@ const char *c_element_type(pypto_dtype dtype)
     case PYPTO_INT16: return "int16_t";
     case PYPTO_INT32: return "int32_t";
     case PYPTO_INT64:
+    case PYPTO_TASK_ID:
     case PYPTO_INDEX: return "int64_t";
     case PYPTO_UINT16:
     case PYPTO_FP16:
@@ -71,6 +72,7 @@ static c_class class_of(pypto_dtype dtype)
     switch (dtype) {
     case PYPTO_UINT32: return C_UINT;
     case PYPTO_INT64:
+    case PYPTO_TASK_ID:
     case PYPTO_INDEX: return C_LONG;
     case PYPTO_UINT64: return C_ULONG;
     case PYPTO_FP16:

@@ -2,6 +2,7 @@
  *
  *   emit.c           a program: head comment, functions, glue, table
  *   emit_function.c  one function's signature and statements
+ *   emit_calls.c     dispatches, tasks, calls between kernels
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
  *   emit_expr.c      scalar expressions
  *   emit_ops.c       operations: operands, templates, loops over elements
@@ -153,6 +154,10 @@ typedef struct tile_uses {
 void mark_tile_uses(const ir_stmt *s, tile_uses *uses);
 /* A DO statement. */
 void emit_operation(emitter *e, const ir_stmt *s);
+
+/* ---- emit_calls.c ---- */
+
+void emit_call(emitter *e, const ir_stmt *s);
 
 /* ---- emit_vars.c ---- */
 

@@ -236,7 +236,7 @@ static touch touch_stmt(const emitter *e, const ir_stmt *s, const ir_var *var)
         return TOUCH_NONE;
     if (ir_reads(s, var))
         return TOUCH_READ;
-    if (s->kind == IR_ASSIGN || s->kind == IR_DO)
+    if (s->kind == IR_ASSIGN || s->kind == IR_DO || s->kind == IR_CALL)
         return s->target == var ? TOUCH_SET : TOUCH_NONE;
     touch body = touch_block(e, &s->body, var);
     touch orelse = touch_block(e, &s->orelse, var);
@@ -271,7 +271,10 @@ static void place_declaration(emitter *e, const ir_var *var, const occurrences *
     if (of->common == NULL)
         return;
     if (of->first_defines && of->first_scope == of->common) {
-        info->defined_by = of->first;
+        if (of->first->kind == IR_CALL) /* which may take a block of its own */
+            info->declare_before = of->first;
+        else
+            info->defined_by = of->first;
         return;
     }
     const ir_stmt *first = first_touching(of, of->common);

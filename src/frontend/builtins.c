@@ -216,6 +216,14 @@ static dsl_value lower_dim(lowering *fl, const syntax_expr *e)
     return shape.items[i];
 }
 
+/* Lanes are run one after the other, so the index of one is a constant. */
+static bool is_subblock_index(const char *path)
+{
+    return strcmp(path, "pl.tile.get_subblock_idx") == 0 ||
+           strcmp(path, "pl.tensor.get_subblock_idx") == 0 ||
+           strcmp(path, "pl.get_subblock_idx") == 0;
+}
+
 bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_value *result)
 {
     if (strcmp(path, "pl.min") == 0)
@@ -233,6 +241,17 @@ bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_val
         *result = lower_static_print(fl, e);
     else if (strcmp(path, "pl.tensor.dim") == 0 || strcmp(path, "pl.dim") == 0)
         *result = lower_dim(fl, e);
+    else if (strcmp(path, "pl.submit") == 0 || strcmp(path, "pl.spmd_submit") == 0)
+        *result = lower_submit(fl, e, path[3] == 's' && path[4] == 'p');
+    else if (strcmp(path, "pl.system.task_dummy") == 0)
+        *result = lower_join(fl, e);
+    else if (strcmp(path, "pl.dump_tag") == 0)
+        *result = lower_dump_tag(fl, e);
+    else if (strcmp(path, "pl.no_dep") == 0)
+        *result = report(fl->fe, DIAG_BAD_SCOPE, e->span, "write kernel(pl.no_dep(x), y)",
+                         "pl.no_dep wraps an argument of a call of a DSL function");
+    else if (is_subblock_index(path))
+        *result = scalar_value(fl->lane != NULL ? fl->lane : ir_int(fl->a, 0), e->span);
     else
         return false;
     return true;

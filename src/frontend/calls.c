@@ -23,6 +23,7 @@ typedef struct call_site {
     dsl_value *values;         /* per parameter */
     const syntax_keyword *device_keyword;
     const ir_expr *device;
+    uint64_t independent; /* bit i: argument i orders nothing */
     bool ok;
 } call_site;
 
@@ -430,8 +431,13 @@ static void eval_arguments(lowering *fl, call_site *site)
 {
     for (int32_t i = 0; i < site->count; i++) {
         const syntax_param *param = &site->callee->syntax->params.items[i];
-        site->values[i] =
-            site->given[i] != NULL ? eval(fl, site->given[i]) : default_value(fl, site, param);
+        bool independent = false;
+        const syntax_expr *given = without_no_dep(fl, site->given[i], &independent);
+        if (given == NULL && site->given[i] != NULL)
+            site->values[i] = poison(); /* reported */
+        else
+            site->values[i] = given != NULL ? eval(fl, given) : default_value(fl, site, param);
+        site->independent |= independent && i < 64 ? UINT64_C(1) << i : 0;
         site->ok = site->ok && site->values[i].kind != VALUE_POISON;
     }
     eval_device(fl, site);
@@ -510,6 +516,8 @@ static dsl_value splice_call(lowering *fl, const call_site *site)
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
 {
+    launch_request *request = fl->launch; /* of this call, and of none among its arguments */
+    fl->launch = NULL;
     call_site site = {
         .function = function, .callee = source_of(fl->fe, function), .syntax = call, .ok = true};
     if (site.callee == NULL)
@@ -541,6 +549,7 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     s->operands = operands;
     s->operand_count = site.count;
     s->device = site.device;
+    attach_launch(fl, s, request, site.independent);
     return call_value(fl, &site, callee);
 }
 

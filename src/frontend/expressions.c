@@ -69,11 +69,29 @@ static dsl_value eval_attribute(lowering *fl, const syntax_expr *e)
 
 /* ---- calls ---- */
 
+static dsl_value misplaced_word(lowering *fl, const char *path, pypto_span span)
+{
+    static const char *const scopes[] = {"pl.at", "pl.scope", "pl.manual_scope", "pl.cluster"};
+    if (strcmp(path, "pl.spmd") == 0)
+        return report(fl->fe, DIAG_BAD_SCOPE, span,
+                      "write `with pl.spmd(n):` or `for i in pl.spmd(n):`",
+                      "pl.spmd stands behind `with`, or is the iterator of a for loop");
+    if (strcmp(path, "pl.split") == 0 || strcmp(path, "pl.cross_core_slot") == 0)
+        return report(fl->fe, DIAG_BAD_SCOPE, span, NULL, "%s is an entry of optimizations=", path);
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
+        if (strcmp(scopes[i], path) == 0)
+            return report(fl->fe, DIAG_BAD_SCOPE, span,
+                          arena_printf(fl->a, "write `with %s(...):`", path),
+                          "%s can only stand behind `with`", path);
+    }
+    return report(fl->fe, DIAG_BAD_LOOP, span, "write `for i in pl.range(n):`",
+                  "%s can only be the iterator of a for loop", path);
+}
+
 static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span span)
 {
     if (is_language_word(path)) /* the others are taken apart where they may stand */
-        return report(fl->fe, DIAG_BAD_LOOP, span, "write `for i in pl.range(n):`",
-                      "%s can only be the iterator of a for loop", path);
+        return misplaced_word(fl, path, span);
     const char *dot = strrchr(path, '.');
     if (dot != NULL && (strcmp(dot, ".get_byte") == 0 || strcmp(dot, ".get_bit") == 0))
         return report(fl->fe, DIAG_BAD_ANNOTATION, span, "pl.FP32, pl.INT32, ...",
@@ -216,6 +234,72 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
     return report(
         fl->fe, DIAG_BAD_INDEX, e->span, "tuples, tensors, tiles and arrays have elements",
         "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));
+}
+
+/* The constant values that a comprehension runs over: range(...) or pl.range(...), or a list of the script.
+ * False: something else. */
+static bool comprehended(lowering *fl, const syntax_expr *over, dsl_value *values)
+{
+    bool range = calls_path(fl, over, "pl.range") ||
+                 (over->kind == SYNTAX_CALL && over->a->kind == SYNTAX_NAME &&
+                  strcmp(over->a->text, "range") == 0 && scope_find(fl, "range") < 0);
+    if (!range) {
+        *values = eval(fl, over);
+        return values->kind == VALUE_TUPLE || values->kind == VALUE_POISON;
+    }
+    int64_t bounds[3] = {0, 0, 1};
+    int64_t count = over->items.count;
+    if (count < 1 || count > 3 || over->keywords.count > 0)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        const dsl_value v = eval(fl, over->items.items[i]);
+        if (v.kind == VALUE_POISON) {
+            *values = v;
+            return true;
+        }
+        if (v.kind != VALUE_SCALAR || !ir_is_const_int(v.expr, &bounds[count == 1 ? 1 : i]))
+            return false;
+    }
+    enum { MOST = 4096 };
+    if (bounds[2] == 0)
+        return false;
+    VEC(dsl_value) items = {0};
+    for (int64_t k = bounds[0];
+         (bounds[2] > 0 ? k < bounds[1] : k > bounds[1]) && items.count <= MOST; k += bounds[2]) {
+        const dsl_value item = literal_int(fl->a, k, over->span);
+        vec_push(fl->a, &items, item);
+    }
+    *values = (dsl_value){.kind = VALUE_TUPLE,
+                          .items = items.items,
+                          .count = (int32_t)items.count,
+                          .span = over->span};
+    return items.count <= MOST;
+}
+
+dsl_value eval_comprehension(lowering *fl, const syntax_expr *e)
+{
+    dsl_value values;
+    if (e->b->kind != SYNTAX_NAME || !comprehended(fl, e->c, &values))
+        return report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->span,
+                      "write [ids[k] for k in range(4)]",
+                      "Unsupported expression type: a ListComp that does not run over constants");
+    if (values.kind == VALUE_POISON)
+        return values;
+    /* The name is the comprehension's own: afterwards it is again what it was. */
+    scope_declare(fl, e->b->text, false);
+    const int64_t name = scope_find(fl, e->b->text);
+    const int64_t mark = fl->trail.count;
+    dsl_value *items = arena_array(fl->a, dsl_value, values.count + 1);
+    bool ok = true;
+    for (int32_t i = 0; i < values.count && ok; i++) {
+        scope_bind(fl, name, values.items[i], e->b->span);
+        items[i] = eval(fl, e->a);
+        ok = items[i].kind != VALUE_POISON;
+    }
+    scope_undo(fl, mark);
+    if (!ok)
+        return poison();
+    return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = values.count, .span = e->span};
 }
 
 static dsl_value eval_items(lowering *fl, const syntax_expr *e)
@@ -374,6 +458,8 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
     case SYNTAX_BOOLOP: return eval_logic(fl, e);
     case SYNTAX_IFEXP: return lower_conditional(fl, e, target);
     case SYNTAX_STARRED: return unsupported(fl, e, NULL, "Starred");
+    case SYNTAX_COMPREHENSION:
+        return unsupported(fl, e, "only deps= takes one; elsewhere write a loop", "ListComp");
     case SYNTAX_SLICE: return unsupported(fl, e, NULL, "Slice");
     case SYNTAX_OTHER: return unsupported(fl, e, NULL, e->text);
     }

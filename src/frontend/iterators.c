@@ -41,15 +41,21 @@ static const char *spelled_path(lowering *fl, const syntax_expr *e)
     return v->kind == NAME_PATH ? v->text : NULL;
 }
 
-bool calls_path(lowering *fl, const syntax_expr *e, const char *path)
+const char *called_path(lowering *fl, const syntax_expr *e)
 {
     if (e == NULL || e->kind != SYNTAX_CALL)
-        return false;
+        return NULL;
     const char *spelled = spelled_path(fl, e->a);
     if (spelled == NULL)
-        return false;
+        return NULL;
     dsl_value v = path_value(fl->a, spelled, e->span);
-    return v.kind == VALUE_PATH && strcmp(v.text, path) == 0;
+    return v.kind == VALUE_PATH ? v.text : NULL;
+}
+
+bool calls_path(lowering *fl, const syntax_expr *e, const char *path)
+{
+    const char *called = called_path(fl, e);
+    return called != NULL && strcmp(called, path) == 0;
 }
 
 static bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message)

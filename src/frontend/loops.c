@@ -758,6 +758,8 @@ bool lower_yield(lowering *fl, const syntax_stmt *s)
 void lower_for(lowering *fl, const syntax_stmt *s)
 {
     no_else(fl, s, "for");
+    if (lower_scope_loop(fl, s))
+        return;
     iterator range = lower_iterator(fl, s->value);
     if (!range.ok && s->target->kind != SYNTAX_NAME)
         return; /* reported; so is whatever its names would be */

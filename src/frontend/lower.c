@@ -121,9 +121,8 @@ static void mark_stmt(void *context, ir_stmt *s)
         mark_used(context, s->target);
 }
 
-/* Drops variables that no statement names: those of loop bodies that were lowered more than once.
- * Identities and versions count what is left. */
-static void prune_variables(frontend *fe, ir_function *f)
+/* Those of loop bodies that were lowered more than once. Identities and versions count what is left. */
+void prune_variables(frontend *fe, ir_function *f)
 {
     bool *used = arena_array(fe->a, bool, f->vars.count);
     ir_visit_stmts(&f->body, mark_stmt, used);
@@ -150,7 +149,8 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
                    .self = self,
                    .function = self->function,
                    .syntax = source->syntax,
-                   .ir = self->ir};
+                   .ir = self->ir,
+                   .no_auto_scope = source->no_auto_scope};
     const syntax_function *syntax = source->syntax;
     int64_t errors_before = fe->error_count;
     for (int64_t i = 0; i < syntax->params.count; i++)
@@ -164,6 +164,7 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
         self->signature_ok = self->signature_ok && self->ir->params.items[i]->type.kind != IR_NONE;
     lower_block(&fl, &syntax->body);
     check_results(&fl);
+    clear_late_tasks(&fl);
     prune_variables(fe, self->ir);
     check_writes(&fl);
     bool failed = fe->error_count != errors_before || !self->signature_ok;
@@ -187,6 +188,7 @@ instance *specialise(frontend *fe, int32_t function, const given_param *given, i
         ir_function_create(fe->program, source->syntax->name, source->plane, source->syntax->span);
     vec_push(fe->a, &fe->instances, self);
     lower_function(fe, self, source, given, count);
+    finish_scopes(fe, self->ir);
     vec_push(fe->a, &fe->finished, self->ir);
     return self;
 }
@@ -199,6 +201,7 @@ static void order_functions(frontend *fe)
         fe->program->functions.items[i] = fe->finished.items[i];
         fe->finished.items[i]->index = (int32_t)i;
     }
+    fe->program->functions.count = fe->finished.count; /* without scopes of repeated loop bodies */
 }
 
 pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const int32_t *functions,

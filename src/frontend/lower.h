@@ -18,6 +18,11 @@
  *   arrays.c       pl.array: elements
  *   tensor_values.c  tensors where kernels want tiles
  *   calls.c        calls between DSL functions
+ *   launches.c     how a task is submitted: deps, pl.no_dep, predicates, pl.submit
+ *   scopes.c       with and its contexts: pl.at, pl.spmd, pl.manual_scope ...
+ *   outline.c      the body of a scope as a function of its own
+ *   deferred.c     rules for scopes with pld.system.defer_wait
+ *   keywords.c     arguments of what is no operation
  *   statements.c   assignments and returns
  *   flow.c         paths, what names are bound to where they meet; if
  *   loops.c        for and while, break and continue, explicit carries
@@ -79,6 +84,7 @@ typedef enum binding_state {
     BINDING_POISONED, /* its definition failed */
     BINDING_PARTIAL,  /* defined on some of the paths that lead here: span, by_loop */
     BINDING_CONFLICT, /* defined with different types on the paths that lead here: v, other */
+    BINDING_INSIDE,   /* v is a value of the scope at `span`, whose function is over */
     BINDING_LOOP_END  /* was the variable of a loop that has ended: loop, block, previous */
 } binding_state;
 
@@ -212,6 +218,24 @@ typedef struct splice {
     dsl_value value; /* what it returned */
 } splice;
 
+/* A scope whose body becomes a function of its own: lowering.ir is that function meanwhile. */
+typedef struct outline {
+    struct outline *outer;
+    int32_t depth;         /* of its body */
+    const splice *spliced; /* where it stands */
+    const syntax_stmt
+        *returned;   /* a return of the body, which the function around it makes; NULL: none */
+    dsl_value value; /* what that gives */
+} outline;
+
+/* A task that is about to be submitted, by the next call: what the script says besides the arguments. */
+typedef struct launch_request {
+    ir_launch launch;
+    const char *const *independent; /* names of variables whose arguments order nothing */
+    int32_t independent_count;
+    ir_stmt *call; /* the call that has taken it; NULL: none yet */
+} launch_request;
+
 struct lowering {
     frontend *fe;
     arena *a;
@@ -229,9 +253,15 @@ struct lowering {
     bool in_branch;       /* a branch of an if is nearer than any loop */
     name_changes trail;
     VEC(loop_memory *) loop_memories;
-    VEC(ir_var *) cells; /* handles that statements set at run time */
-    splice *spliced;     /* the innermost; NULL in the function's own body */
-    bool terminated;     /* the current path has returned */
+    VEC(ir_var *) cells;      /* handles that statements set at run time */
+    splice *spliced;          /* the innermost; NULL in the function's own body */
+    outline *outlined;        /* the innermost */
+    launch_request *launch;   /* of the call that is evaluated next */
+    bool manual;              /* in pl.manual_scope: arguments order nothing */
+    bool no_auto_scope;       /* an option of the function: pl.scope() may stand in it */
+    const ir_expr *lane;      /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
+    VEC(ir_var *) late_tasks; /* task ids that may be read before they are assigned: 0 at first */
+    bool terminated;          /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
     bool result_poisoned;
@@ -243,6 +273,8 @@ struct lowering {
 
 /* ---- lower.c ---- */
 
+/* Drops variables that no statement names; parameters and dimensions stay. */
+void prune_variables(frontend *fe, ir_function *f);
 /* Adds a diagnostic with the text of its source line; always VALUE_POISON. */
 dsl_value report(frontend *fe, diag_code code, pypto_span span, const char *hint,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -399,6 +431,8 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target);
 /* x op y: scalars, or tiles with tiles and scalars. */
 dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
                        int64_t target);
+/* [f(k) for k in range(n)] with constant bounds: a tuple of its elements. */
+dsl_value eval_comprehension(lowering *fl, const syntax_expr *e);
 /* A scalar of an integer type; reports otherwise as "<what> must be an integer scalar". */
 bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v);
 
@@ -498,9 +532,80 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call);
 /* pl.func_attr({...}): checked, and without effect. */
 dsl_value lower_func_attr(lowering *fl, const syntax_expr *call);
 
+/* ---- launches.c ---- */
+
+/* The value of no task. */
+dsl_value no_task(arena *a, pypto_span span);
+/* deps=[...]: the tasks in it. `own`: the name that the new task's id is assigned to, or NULL. */
+bool lower_deps(lowering *fl, const syntax_expr *list, const char *own, ir_launch *launch);
+/* predicate=(t[i] > 0) */
+bool lower_predicate(lowering *fl, const syntax_expr *e, ir_launch *launch);
+/* A number of blocks. `what` names it in messages: "core_num". */
+bool lower_blocks(lowering *fl, const syntax_expr *e, const char *what, ir_launch *launch);
+/* no_dep_args=[...] and dumps=[...]: names of tensors. */
+bool lower_name_list(lowering *fl, const char *word, const char *key, const syntax_expr *list,
+                     const char *const **names, int32_t *count);
+/* True or False, written so. */
+bool check_bool_literal(lowering *fl, const char *word, const char *key, const syntax_expr *e);
+/* The argument itself of pl.no_dep(x), and *independent becomes true; NULL after an error. */
+const syntax_expr *without_no_dep(lowering *fl, const syntax_expr *e, bool *independent);
+/* Gives a call of a wrapper its launch, from the request (or NULL) and the scope around it. */
+void attach_launch(lowering *fl, ir_stmt *call, launch_request *request, uint64_t independent_args);
+/* A new variable for the id of the call's task, which is assigned to the name (-1: to none). */
+ir_var *capture_task(lowering *fl, ir_stmt *call, int64_t name, pypto_span span);
+/* pl.submit, pl.spmd_submit, pl.system.task_dummy. */
+dsl_value lower_submit(lowering *fl, const syntax_expr *e, bool blocks);
+dsl_value lower_join(lowering *fl, const syntax_expr *e);
+
+/* ---- keywords.c ---- */
+
+/* The arguments of a construct that is no operation, by the place of their names in `keys`. */
+typedef struct keyword_rules {
+    const char *word;        /* "pl.at", for messages */
+    const char *const *keys; /* NULL behind the last */
+    int32_t positional;      /* how many of the first may be given by position */
+    const char *too_many;    /* message for more of them; NULL: the plain one */
+} keyword_rules;
+bool bind_keywords(lowering *fl, const keyword_rules *rules, const syntax_expr *call,
+                   const syntax_expr **given);
+
+/* ---- scopes.c ---- */
+
+void lower_with(lowering *fl, const syntax_stmt *s);
+/* for i in pl.spmd(n): or pl.split_aiv(2, mode=...): True: it was one of them, and is done. */
+bool lower_scope_loop(lowering *fl, const syntax_stmt *s);
+/* pl.dump_tag(x) */
+dsl_value lower_dump_tag(lowering *fl, const syntax_expr *e);
+
+/* ---- outline.c ---- */
+
+typedef struct outline_request {
+    pld_plane plane;
+    const char *name;
+    pypto_span span;
+    const syntax_block *body;
+    int64_t block_index; /* a name that holds the block's index in the body, or -1 */
+    pypto_span block_span;
+    launch_request *launch;
+    const syntax_expr *early; /* allow_early_resolve=, or NULL */
+} outline_request;
+
+/* Lowers the body as a function of its own and calls it here; false after an error. */
+bool lower_outlined(lowering *fl, const outline_request *request);
+/* The rules for scopes with pld.system.defer_wait (deferred.c); true where there is none. */
+bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
+/* Whether the variable is one of the function that is being lowered. */
+bool is_own(const lowering *fl, const ir_var *var);
+/* Ids that deps= may name before a task has been assigned to them start as none: at the head of fl->ir. */
+void clear_late_tasks(lowering *fl);
+/* Puts the scopes that f calls in front of it: fe->finished. */
+void finish_scopes(frontend *fe, const ir_function *f);
+
 /* ---- statements.c ---- */
 
 void lower_block(lowering *fl, const syntax_block *block);
+/* A return of that value. */
+void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v);
 /* name = v, as an assignment of the script does it. */
 void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 /* After the body: the return annotation against what the body returns. */
@@ -561,6 +666,8 @@ typedef struct iterator {
 iterator lower_iterator(lowering *fl, const syntax_expr *e);
 /* e calls that operation of pypto, such as "pl.yield_"; evaluates the callee only. */
 bool calls_path(lowering *fl, const syntax_expr *e, const char *path);
+/* The word of pypto, such as "pl.at", that e calls; NULL for anything else. Reports nothing. */
+const char *called_path(lowering *fl, const syntax_expr *e);
 
 /* ---- writes.c ---- */
 

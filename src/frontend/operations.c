@@ -542,6 +542,10 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const char *written,
         (op->id == OP_HOST_CREATE_TENSOR && !check_creation(fl, call->span)) ||
         !bind_arguments(fl, op, call, given))
         return poison();
+    if (op->id == OP_DEFER_WAIT && target >= 0)
+        return report(fl->fe, DIAG_BAD_DEFERRED_WAIT, call->span, "write it alone on its line",
+                      "%s is side-effect-only and must be used as a standalone statement",
+                      op->spellings[0]);
     ir_operand *operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
     dsl_value values[OP_MAX_PARAMS];
     bool ok = true;

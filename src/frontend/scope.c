@@ -413,6 +413,13 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
                          fl->names.names[name], b->span.line);
         scope_poison(fl, name);
         break;
+    case BINDING_INSIDE:
+        v = report(fl->fe, DIAG_BAD_SCOPE, span,
+                   "store it into a tensor in the scope, and read that behind it",
+                   "'%s' is a %s of the scope at line %d, and does not outlive it",
+                   fl->names.names[name], type_name(fl->a, &b->v), b->span.line);
+        scope_poison(fl, name);
+        break;
     case BINDING_CONFLICT:
         v = report(fl->fe, DIAG_RETYPED_NAME, span, retype_hint(fl->a, &b->v, &b->other),
                    "Cannot reassign '%s' with a different type: %s at line %d, %s at line %d, and "

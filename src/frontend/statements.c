@@ -77,7 +77,7 @@ static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span sp
     }
     const binding *b = fl->names.bindings[name];
     bool at_run_time = b->state == BINDING_BOUND && b->cell && b->v.kind == VALUE_VAR &&
-                       ir_type_equal(&b->v.var->type, &v.var->type);
+                       is_own(fl, b->v.var) && ir_type_equal(&b->v.var->type, &v.var->type);
     if (at_run_time) {
         ir_var *cell = b->v.var;
         emit_assign(fl, cell, &v, span);
@@ -104,6 +104,9 @@ void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
         scope_bind(fl, name, var_value(fl->a, target, span), span);
     } else if (v.kind == VALUE_VAR) {
         assign_handle(fl, name, v, span);
+    } else if (v.kind == VALUE_NONE && fl->ir->plane == PLD_PLANE_CHIP &&
+               fl->names.assignments[name] > 1) {
+        assign_scalar(fl, name, no_task(fl->a, span), span); /* tasks will be assigned to it */
     } else {
         scope_bind(fl, name, settle(fl, v), span);
     }
@@ -132,35 +135,69 @@ static void bad_target(lowering *fl, const syntax_expr *target)
            "Unsupported assignment: the target must be a variable name");
 }
 
-static void unpack(lowering *fl, const syntax_stmt *s)
+static bool is_sequence(const syntax_expr *e)
 {
-    const syntax_expr *target = s->target;
+    return e->kind == SYNTAX_TUPLE || e->kind == SYNTAX_LIST;
+}
+
+static bool is_submission(lowering *fl, const syntax_expr *e)
+{
+    return calls_path(fl, e, "pl.submit") || calls_path(fl, e, "pl.spmd_submit");
+}
+
+/* Names, and in the result of pl.submit a tuple of names: (a, b), tid = pl.submit(...). */
+static bool check_unpacked(lowering *fl, const syntax_expr *target, bool nested)
+{
     for (int64_t i = 0; i < target->items.count; i++) {
-        if (target->items.items[i]->kind != SYNTAX_NAME) {
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, target->items.items[i]->span,
-                   "unpack into plain names", "Tuple unpacking target must be a variable name");
-            poison_target(fl, target);
-            return;
-        }
+        const syntax_expr *item = target->items.items[i];
+        const bool inner = nested && is_sequence(item);
+        if (item->kind == SYNTAX_NAME || (inner && check_unpacked(fl, item, false)))
+            continue;
+        if (!inner)
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, item->span, "unpack into plain names",
+                   "Tuple unpacking target must be a variable name");
+        return false;
     }
-    dsl_value v = eval(fl, s->value);
-    if (v.kind != VALUE_TUPLE || v.count != target->items.count) {
-        if (v.kind == VALUE_TUPLE)
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, "use as many names as there are values",
-                   "cannot unpack %d values into %lld names", v.count,
-                   (long long)target->items.count);
-        else if (v.kind != VALUE_POISON)
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span,
-                   "only tuples and calls with several results can be unpacked", "cannot unpack %s",
-                   describe(fl->a, &v));
-        poison_target(fl, target);
+    return true;
+}
+
+static void unpack_value(lowering *fl, const syntax_stmt *s, const syntax_expr *target,
+                         const dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE && v->count == target->items.count) {
+        for (int32_t i = 0; i < v->count; i++) {
+            const syntax_expr *item = target->items.items[i];
+            if (is_sequence(item))
+                unpack_value(fl, s, item, &v->items[i]);
+            else
+                assign_name(fl, scope_find(fl, item->text), v->items[i], s->span);
+        }
         return;
     }
+    if (v->kind != VALUE_POISON && is_submission(fl, s->value))
+        report(fl->fe, DIAG_BAD_SCOPE, s->span, "write out, tid = pl.submit(...)",
+               "what pl.submit gives must be unpacked into its result and the task's id");
+    else if (v->kind == VALUE_TUPLE)
+        report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, "use as many names as there are values",
+               "cannot unpack %d values into %lld names", v->count, (long long)target->items.count);
+    else if (v->kind != VALUE_POISON)
+        report(fl->fe, DIAG_BAD_ASSIGNMENT, s->value->span,
+               "only tuples and calls with several results can be unpacked", "cannot unpack %s",
+               describe(fl->a, v));
+    poison_target(fl, target);
+}
+
+static void unpack(lowering *fl, const syntax_stmt *s)
+{
+    if (!check_unpacked(fl, s->target, is_submission(fl, s->value))) {
+        poison_target(fl, s->target);
+        return;
+    }
+    dsl_value v = eval(fl, s->value);
     /* a, b = b, a: all of the right side is read before any name changes. */
-    if (s->value->kind == SYNTAX_TUPLE || s->value->kind == SYNTAX_LIST)
+    if (v.kind == VALUE_TUPLE && is_sequence(s->value))
         v = settle(fl, v);
-    for (int64_t i = 0; i < target->items.count; i++)
-        assign_name(fl, scope_find(fl, target->items.items[i]->text), v.items[i], s->span);
+    unpack_value(fl, s, s->target, &v);
 }
 
 /* x[...] of a variable; hosts do not touch elements. */
@@ -317,12 +354,10 @@ static ir_var *returned_param(lowering *fl, const dsl_value *v)
 }
 
 /* The return of a spliced function gives the call its value. */
-static void return_spliced(lowering *fl, const syntax_stmt *s)
+static void return_spliced(lowering *fl, const syntax_stmt *s, dsl_value v)
 {
     splice *into = fl->spliced;
-    into->value = (dsl_value){.kind = VALUE_NONE, .span = s->span};
-    if (s->value != NULL)
-        into->value = eval(fl, s->value);
+    into->value = v;
     if (fl->depth > into->depth)
         into->value = report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
                              "give a name the result on each path, and return it at the end",
@@ -332,16 +367,38 @@ static void return_spliced(lowering *fl, const syntax_stmt *s)
     fl->terminated = true;
 }
 
+/* The function around a scope returns, once the scope is over. */
+static void return_from_scope(lowering *fl, const syntax_stmt *s, dsl_value v)
+{
+    outline *scope = fl->outlined;
+    scope->returned = s;
+    scope->value = v;
+    if (fl->depth > scope->depth)
+        scope->value = report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+                              "return at the end of the scope, or behind it",
+                              "a return inside if or for is not supported in a scope of '%s'",
+                              fl->syntax->name);
+    fl->terminated = true;
+}
+
 static void lower_return(lowering *fl, const syntax_stmt *s)
 {
+    dsl_value v = {.kind = VALUE_NONE, .span = s->span};
+    if (s->value != NULL)
+        v = eval(fl, s->value);
+    if (fl->outlined != NULL && fl->outlined->spliced == fl->spliced)
+        return_from_scope(fl, s, v);
+    else
+        lower_returned(fl, s, v);
+}
+
+void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v)
+{
     if (fl->spliced != NULL) {
-        return_spliced(fl, s);
+        return_spliced(fl, s, v);
         return;
     }
     VEC(ir_var *) results = {0};
-    dsl_value v = {.kind = VALUE_NONE};
-    if (s->value != NULL)
-        v = eval(fl, s->value);
     bool ok = v.kind != VALUE_POISON;
     if (v.kind == VALUE_TUPLE) {
         for (int32_t i = 0; i < v.count; i++) {
@@ -453,7 +510,7 @@ static void lower_stmt(lowering *fl, const syntax_stmt *s)
     case SYNTAX_RETURN: lower_return(fl, s); break;
     case SYNTAX_PASS: break;
     case SYNTAX_WHILE: lower_while(fl, s); break;
-    case SYNTAX_WITH: unsupported(fl, s, "With ('with' is not supported yet)"); break;
+    case SYNTAX_WITH: lower_with(fl, s); break;
     case SYNTAX_BREAK:
     case SYNTAX_CONTINUE: lower_jump(fl, s); break;
     case SYNTAX_STMT_OTHER: lower_other(fl, s); break;

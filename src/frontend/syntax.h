@@ -23,20 +23,21 @@ typedef enum syntax_expr_kind {
     SYNTAX_FLOAT, /* real */
     SYNTAX_BOOL,  /* integer */
     SYNTAX_NONE,
-    SYNTAX_STRING,    /* text */
-    SYNTAX_ATTRIBUTE, /* a . text */
-    SYNTAX_CALL,      /* a ( items, keywords ) */
-    SYNTAX_SUBSCRIPT, /* a [ items ]: a tuple index is spread out */
-    SYNTAX_SLICE,     /* a : b : c, each may be NULL; only inside SUBSCRIPT */
-    SYNTAX_TUPLE,     /* items */
-    SYNTAX_LIST,      /* items */
-    SYNTAX_UNARY,     /* text "-" "+" "not" "~", a */
-    SYNTAX_BINARY,    /* text "+" "//" ..., a, b */
-    SYNTAX_COMPARE,   /* a then texts[i] items[i]: chained comparisons have several */
-    SYNTAX_BOOLOP,    /* text "and" "or", items */
-    SYNTAX_IFEXP,     /* a if b else c */
-    SYNTAX_STARRED,   /* * a */
-    SYNTAX_OTHER      /* text: the ast class's name; "Dict" has items: key, value, key, value */
+    SYNTAX_STRING,        /* text */
+    SYNTAX_ATTRIBUTE,     /* a . text */
+    SYNTAX_CALL,          /* a ( items, keywords ) */
+    SYNTAX_SUBSCRIPT,     /* a [ items ]: a tuple index is spread out */
+    SYNTAX_SLICE,         /* a : b : c, each may be NULL; only inside SUBSCRIPT */
+    SYNTAX_TUPLE,         /* items */
+    SYNTAX_LIST,          /* items */
+    SYNTAX_UNARY,         /* text "-" "+" "not" "~", a */
+    SYNTAX_BINARY,        /* text "+" "//" ..., a, b */
+    SYNTAX_COMPARE,       /* a then texts[i] items[i]: chained comparisons have several */
+    SYNTAX_BOOLOP,        /* text "and" "or", items */
+    SYNTAX_IFEXP,         /* a if b else c */
+    SYNTAX_STARRED,       /* * a */
+    SYNTAX_COMPREHENSION, /* [a for b in c]; any other kind of comprehension is OTHER */
+    SYNTAX_OTHER          /* text: the ast class's name; "Dict" has items: key, value, key, value */
 } syntax_expr_kind;
 
 typedef struct syntax_keyword {

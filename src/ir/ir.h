@@ -170,7 +170,8 @@ struct ir_var {
 typedef enum ir_stmt_kind {
     IR_ASSIGN,   /* target = value (scalar); or target = source (handle: bind; tile: copy) */
     IR_DO,       /* [target =] op_def(operands) */
-    IR_CALL,     /* callee(args) [device=]: a dispatch on the host, a task in a wrapper */
+    IR_CALL,     /* [target =] callee(args) [device=] [launch]: a dispatch on the host, a task in a
+                    wrapper, whose id `target` gets; without callee a task that does nothing */
     IR_FOR,      /* for target in range(start, stop, step): body. step is not 0 at compile time */
     IR_WHILE,    /* while value: body */
     IR_IF,       /* if value: body else: orelse */
@@ -181,18 +182,33 @@ typedef enum ir_stmt_kind {
 
 typedef VEC(ir_stmt *) ir_block;
 
+/* How a wrapper submits a task, where that is not left to its arguments: pld_submit_options. */
+typedef struct ir_launch {
+    const ir_expr *blocks; /* NULL: one */
+    bool manual;
+    uint64_t independent_args;   /* bit i: argument i orders nothing */
+    const ir_expr *const *after; /* of dtype TASK_ID */
+    int32_t after_count;
+    /* The task runs only if this element of `tested` compares so; NULL: always. */
+    ir_var *tested;
+    const ir_expr *const *element; /* one index per dimension */
+    ir_operator compare;
+    const ir_expr *limit;
+} ir_launch;
+
 struct ir_stmt {
     ir_stmt_kind kind;
     pypto_span span;
-    ir_var *target;       /* ASSIGN, DO (may be NULL), FOR */
+    ir_var *target;       /* ASSIGN, DO and CALL (may be NULL), FOR */
     const ir_expr *value; /* ASSIGN of a scalar, IF, WHILE */
     ir_var *source;       /* ASSIGN of a handle or tile */
     const struct op_def *op_def;
     ir_operand
         *operands; /* DO: one per parameter of the op; CALL: one per parameter of the callee */
     int32_t operand_count;
-    ir_function *callee;
-    const ir_expr *device; /* CALL on the host; NULL: round robin */
+    ir_function *callee;     /* CALL; NULL: a task that only waits for others */
+    const ir_expr *device;   /* CALL on the host; NULL: round robin */
+    const ir_launch *launch; /* CALL in a wrapper; NULL: one block, ordered by its arguments */
     const ir_expr *start;
     const ir_expr *stop;
     const ir_expr *step;
@@ -218,6 +234,7 @@ struct ir_function {
     const char *name;   /* the user's */
     const char *c_name; /* unique in the program: set by passes/names */
     pld_plane plane;
+    bool is_scope; /* the body of a scope of its only caller */
     int32_t index; /* in ir_program.functions */
     pypto_span span;
     VEC(ir_var *) params;

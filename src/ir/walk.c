@@ -30,6 +30,19 @@ void ir_visit_expr(const ir_expr *e, ir_var_visitor visit, void *context)
         visit_operand(&e->operands[i], visit, context);
 }
 
+static void visit_launch(const ir_launch *l, ir_var_visitor visit, void *context)
+{
+    ir_visit_expr(l->blocks, visit, context);
+    for (int32_t i = 0; i < l->after_count; i++)
+        ir_visit_expr(l->after[i], visit, context);
+    if (l->tested == NULL)
+        return;
+    visit(context, l->tested);
+    for (int32_t i = 0; i < l->tested->type.ndim; i++)
+        ir_visit_expr(l->element[i], visit, context);
+    ir_visit_expr(l->limit, visit, context);
+}
+
 void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context)
 {
     ir_visit_expr(s->value, visit, context);
@@ -38,6 +51,8 @@ void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context)
     for (int32_t i = 0; i < s->operand_count; i++)
         visit_operand(&s->operands[i], visit, context);
     ir_visit_expr(s->device, visit, context);
+    if (s->launch != NULL)
+        visit_launch(s->launch, visit, context);
     ir_visit_expr(s->start, visit, context);
     ir_visit_expr(s->stop, visit, context);
     ir_visit_expr(s->step, visit, context);

@@ -4,7 +4,8 @@
 
 #include "ir/ir.h"
 
-/* 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 's' and 'n' floats and integers for storage only; '?' for a number that is no element type. */
+/* 'b' bool, 'i' signed, 'u' unsigned, 'f' float, 't' task, 's' and 'n' floats and integers for storage only;
+ * '?' for a number that is no element type. */
 static inline char dtype_class(pypto_dtype dtype)
 {
     switch (dtype) {
@@ -65,11 +66,11 @@ static inline bool dtype_is_signed(pypto_dtype dtype)
     return dtype_class(dtype) == 'i';
 }
 
-/* Both integers, both floats, or both bool: what a conversion may do unasked. */
+/* Both integers, both floats, both bool or both tasks: what a conversion may do unasked. */
 static inline bool dtype_same_category(pypto_dtype x, pypto_dtype y)
 {
     return (ir_is_integer(x) && ir_is_integer(y)) || (ir_is_float(x) && ir_is_float(y)) ||
-           (x == PYPTO_BOOL && y == PYPTO_BOOL);
+           (x == PYPTO_BOOL && y == PYPTO_BOOL) || (x == PYPTO_TASK_ID && y == PYPTO_TASK_ID);
 }
 
 /* INDEX and INT64 are one type under two names: no conversion stands between them. */

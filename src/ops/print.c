@@ -263,6 +263,39 @@ static void print_assigned(text *out, const ir_stmt *s)
     text_add(out, " = ");
 }
 
+static void print_list(text *out, const ir_expr *const *exprs, int32_t count)
+{
+    text_add(out, "[");
+    for (int32_t i = 0; i < count; i++) {
+        text_add(out, i > 0 ? ", " : "");
+        ir_print_expr(out, exprs[i]);
+    }
+    text_add(out, "]");
+}
+
+static void print_launch(text *out, const ir_launch *l)
+{
+    if (l->blocks != NULL) {
+        text_add(out, " blocks ");
+        ir_print_expr(out, l->blocks);
+    }
+    if (l->manual)
+        text_add(out, " manual");
+    if (l->independent_args != 0)
+        text_printf(out, " independent 0x%llx", (unsigned long long)l->independent_args);
+    if (l->after_count > 0) {
+        text_add(out, " after ");
+        print_list(out, l->after, l->after_count);
+    }
+    if (l->tested != NULL) {
+        text_add(out, " if ");
+        print_var(out, l->tested);
+        print_list(out, l->element, l->tested->type.ndim);
+        text_printf(out, " %s ", operator_text(l->compare));
+        ir_print_expr(out, l->limit);
+    }
+}
+
 /* All of a statement but its indentation, blocks and place. */
 static void print_head(text *out, const ir_stmt *s)
 {
@@ -280,8 +313,11 @@ static void print_head(text *out, const ir_stmt *s)
         print_operands(out, s->operands, s->operand_count, s->op_def);
         break;
     case IR_CALL:
-        text_printf(out, "call %s", s->callee->name);
+        print_assigned(out, s);
+        text_printf(out, "call %s", s->callee != NULL ? s->callee->name : "nothing");
         print_operands(out, s->operands, s->operand_count, NULL);
+        if (s->launch != NULL)
+            print_launch(out, s->launch);
         if (s->device != NULL) {
             text_add(out, " device ");
             ir_print_expr(out, s->device);

@@ -56,6 +56,7 @@ bool rule_put_staged(op_call *call, ir_type *result);
 bool rule_get_staged(op_call *call, ir_type *result);
 bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
+bool rule_defer_wait(op_call *call, ir_type *result);
 
 /* rules_shape.c */
 bool rule_cmp(op_call *call, ir_type *result);

@@ -89,7 +89,7 @@ static char category(pypto_dtype dtype)
 {
     if (ir_is_float(dtype))
         return 'f';
-    return ir_is_integer(dtype) ? (char)'i' : (char)'b';
+    return ir_is_integer(dtype) ? (char)'i' : dtype == PYPTO_TASK_ID ? (char)'t' : (char)'b';
 }
 
 static void check_op(verifier *v, const op_def *op, const ir_operand *operands, int32_t count,
@@ -120,7 +120,7 @@ static void check_binary(verifier *v, const ir_expr *e)
         fail(v, "an expression of dtype %s computes with %s", pypto_dtype_name(e->dtype),
              pypto_dtype_name(e->a->dtype));
     if ((logical && a != 'b') || (wants_ints && a != 'i') || (e->op == IR_DIV && a != 'f') ||
-        (!compares && !logical && a == 'b'))
+        (!compares && !logical && a == 'b') || a == 't')
         fail(v, "an operator that %s does not have", pypto_dtype_name(e->a->dtype));
 }
 
@@ -132,7 +132,7 @@ static void check_expr(verifier *v, const ir_expr *e)
     }
     switch (e->kind) {
     case IR_INT:
-        if (!ir_is_integer(e->dtype))
+        if (!ir_is_integer(e->dtype) && !(e->dtype == PYPTO_TASK_ID && e->integer == 0))
             fail(v, "an integer constant of dtype %s", pypto_dtype_name(e->dtype));
         break;
     case IR_FLOAT:
@@ -241,9 +241,35 @@ static void check_argument(verifier *v, const ir_operand *operand, const ir_var 
              v->s->callee->name);
 }
 
+static void check_launch(verifier *v, const ir_launch *l)
+{
+    if (v->f->plane != PLD_PLANE_CHIP)
+        fail(v, "a task of a function that has none");
+    if (l->blocks != NULL)
+        check_integer(v, l->blocks, "a number of blocks");
+    for (int32_t i = 0; i < l->after_count; i++) {
+        check_expr(v, l->after[i]);
+        if (!failed(v) && l->after[i]->dtype != PYPTO_TASK_ID)
+            fail(v, "a task after a %s", pypto_dtype_name(l->after[i]->dtype));
+    }
+    for (int32_t i = 0; l->tested != NULL && i < l->tested->type.ndim; i++)
+        check_integer(v, l->element[i], "an index of a predicate");
+    if (l->tested != NULL)
+        check_integer(v, l->limit, "a predicate");
+}
+
 static void check_call(verifier *v, const ir_stmt *s)
 {
     const ir_function *callee = s->callee;
+    if (s->target != NULL && (v->f->plane != PLD_PLANE_CHIP || s->target->type.kind != IR_SCALAR ||
+                              s->target->type.dtype != PYPTO_TASK_ID))
+        fail(v, "'%s' cannot hold a task", s->target->name);
+    if (s->launch != NULL)
+        check_launch(v, s->launch);
+    if (callee == NULL && (s->operand_count != 0 || v->f->plane != PLD_PLANE_CHIP))
+        fail(v, "a call of nothing");
+    if (callee == NULL)
+        return;
     bool planes = (v->f->plane == PLD_PLANE_HOST && callee->plane == PLD_PLANE_CHIP) ||
                   (v->f->plane == PLD_PLANE_CHIP && callee->plane == PLD_PLANE_CORE) ||
                   (v->f->plane == PLD_PLANE_CORE && callee->plane == PLD_PLANE_CORE);
@@ -424,7 +450,7 @@ static bool check_stmt(verifier *v, const ir_stmt *s)
         break;
     case IR_RETURN: ends = true; break;
     }
-    if (s->kind == IR_ASSIGN || s->kind == IR_DO)
+    if (s->kind == IR_ASSIGN || s->kind == IR_DO || s->kind == IR_CALL)
         check_target(v, s);
     return ends;
 }

@@ -280,28 +280,12 @@ static char *element_at(pld_core *core, const pld_tensor *tensor, const int64_t 
 
 int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *indices)
 {
-    const void *at = element_at(core, source, indices, false);
-    switch ((pypto_dtype)source->dtype) {
-    case PYPTO_BOOL:
-    case PYPTO_UINT8: return *(const uint8_t *)at;
-    case PYPTO_INT8: return *(const int8_t *)at;
-    case PYPTO_INT16: return *(const int16_t *)at;
-    case PYPTO_UINT16: return *(const uint16_t *)at;
-    case PYPTO_INT32: /* a cell that peers may be notifying */
-        return atomic_load_explicit((const _Atomic int32_t *)at, memory_order_relaxed);
-    case PYPTO_UINT32: return *(const uint32_t *)at;
-    default: return *(const int64_t *)at;
-    }
+    return element_int((pypto_dtype)source->dtype, element_at(core, source, indices, false));
 }
 
 float(pld_read_float)(pld_core *core, const pld_tensor *source, const int64_t *indices)
 {
-    const void *at = element_at(core, source, indices, false);
-    switch ((pypto_dtype)source->dtype) {
-    case PYPTO_FP16: return pld_fp16_to_float(*(const uint16_t *)at);
-    case PYPTO_BF16: return pld_bf16_to_float(*(const uint16_t *)at);
-    default: return *(const float *)at;
-    }
+    return element_float((pypto_dtype)source->dtype, element_at(core, source, indices, false));
 }
 
 /* An INT32 cell of a window may be a signal that another task of this rank waits for. */

@@ -30,6 +30,10 @@ typedef struct task {
     uint64_t independent_args;
     int64_t blocks;
     int64_t blocks_left;
+    /* Runs only if the element compares so to `limit`; no data: always. */
+    pld_tensor tested;
+    pld_compare compare;
+    int64_t limit;
     pld_arg *args; /* own copies; `tensor` points into `tensors` */
     pld_tensor *tensors;
     int32_t arg_count;

@@ -5,8 +5,10 @@
  * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
  * many lets them run in between. */
 #include "runtime/args.h"
+#include "runtime/box.h"
 #include "runtime/overlap.h"
 #include "runtime/rank.h"
+#include "runtime/views.h"
 
 #include "base/alloc.h"
 #include "sched/describe.h"
@@ -116,6 +118,29 @@ void task_block_over(task *t)
         task_over(t);
 }
 
+/* What the task's predicate says. */
+static bool may_run(const task *t)
+{
+    const pypto_dtype dtype = (pypto_dtype)t->tested.dtype;
+    if (t->tested.data == NULL)
+        return true;
+    const bool real = dtype == PYPTO_FP32 || dtype == PYPTO_FP16 || dtype == PYPTO_BF16;
+    const int64_t number = real ? 0 : element_int(dtype, t->tested.data);
+    const float fraction = real ? element_float(dtype, t->tested.data) : 0.0f;
+    const bool less = real ? (double)fraction < (double)t->limit : number < t->limit;
+    const bool equal = real ? (double)fraction == (double)t->limit : number == t->limit;
+    const bool greater = real ? (double)fraction > (double)t->limit : number > t->limit;
+    switch (t->compare) {
+    case PLD_EQUAL: return equal;
+    case PLD_NOT_EQUAL: return !equal;
+    case PLD_LESS: return less;
+    case PLD_LESS_EQUAL: return less || equal;
+    case PLD_GREATER: return greater;
+    case PLD_GREATER_EQUAL: return greater || equal;
+    }
+    return false;
+}
+
 /* Everything that comes before `n` is over. */
 static void task_ready(void *context, node *n)
 {
@@ -123,7 +148,7 @@ static void task_ready(void *context, node *n)
     if (n == &d->awaiting)
         return; /* the wrapper sees it itself */
     task *t = (task *)(void *)n;
-    if (t->function == NULL) {
+    if (t->function == NULL || !may_run(t)) {
         task_over(t);
         return;
     }
@@ -188,7 +213,8 @@ static bool must_wait(const task *earlier, const pld_tensor *tensor, uint32_t la
         if (uses_conflict(uses_of(earlier, i), later) &&
             views_overlap(earlier->args[i].tensor, tensor))
             return true;
-    return false;
+    return earlier->tested.data != NULL && uses_conflict(PLD_READS, later) &&
+           views_overlap(&earlier->tested, tensor);
 }
 
 static bool must_follow(const task *later, const task *earlier)
@@ -198,7 +224,7 @@ static bool must_follow(const task *later, const task *earlier)
         if (uses != 0 && must_wait(earlier, later->args[i].tensor, uses))
             return true;
     }
-    return false;
+    return later->tested.data != NULL && must_wait(earlier, &later->tested, PLD_READS);
 }
 
 static bool order_by_arguments(task *t)
@@ -239,6 +265,22 @@ static void out_of_memory(pld_core *core)
     task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another task");
 }
 
+/* The element is found now, and read when the task could start. */
+static void test_element(pld_core *core, task *t, const pld_predicate *predicate)
+{
+    static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    t->tested = (pld_tensor){0};
+    if (predicate == NULL)
+        return;
+    const pld_tensor *tensor = predicate->tensor;
+    const int64_t at = box_check(core, "a predicate", tensor, predicate->indices, one);
+    t->tested.dtype = tensor->dtype;
+    t->tested.window = tensor->window;
+    t->tested.data = tensor->data + at;
+    t->compare = predicate->compare;
+    t->limit = predicate->limit;
+}
+
 /* Puts a filled task into the graph; it may be over at once, when it is a join. */
 static pld_task submit(pld_core *core, task *t, const pld_submit_options *options)
 {
@@ -253,6 +295,7 @@ static pld_task submit(pld_core *core, task *t, const pld_submit_options *option
         t->next->previous = t;
     ++d->task_count;
     d->tasks = t; /* from here on it goes with the dispatch, whatever fails */
+    test_element(core, t, options->predicate);
     if (!(t->manual || order_by_arguments(t)) || !order_by_ids(core, t, options) ||
         !remember_id(d, t))
         out_of_memory(core);

@@ -6,6 +6,7 @@
 
 #include <pypto/pld_math.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
@@ -68,4 +69,28 @@ void view_fill(const pld_tensor *tensor, int64_t bytes, double value)
     encode((pypto_dtype)tensor->dtype, value, element);
     for (int64_t at = 0; at < bytes; at += width)
         memcpy(tensor->data + at, element, (size_t)width);
+}
+
+int64_t element_int(pypto_dtype dtype, const void *at)
+{
+    switch (dtype) {
+    case PYPTO_BOOL:
+    case PYPTO_UINT8: return *(const uint8_t *)at;
+    case PYPTO_INT8: return *(const int8_t *)at;
+    case PYPTO_INT16: return *(const int16_t *)at;
+    case PYPTO_UINT16: return *(const uint16_t *)at;
+    case PYPTO_INT32: /* a cell that peers may be notifying */
+        return atomic_load_explicit((const _Atomic int32_t *)at, memory_order_relaxed);
+    case PYPTO_UINT32: return *(const uint32_t *)at;
+    default: return *(const int64_t *)at;
+    }
+}
+
+float element_float(pypto_dtype dtype, const void *at)
+{
+    switch (dtype) {
+    case PYPTO_FP16: return pld_fp16_to_float(*(const uint16_t *)at);
+    case PYPTO_BF16: return pld_bf16_to_float(*(const uint16_t *)at);
+    default: return *(const float *)at;
+    }
 }

@@ -1,4 +1,4 @@
-/* Views: what a part of a tensor is, for kernels and for host functions. */
+/* Views: what a part of a tensor is, for kernels and for host functions; and the value of an element. */
 #ifndef RUNTIME_VIEWS_H
 #define RUNTIME_VIEWS_H
 
@@ -39,5 +39,8 @@ static inline bool view_cuts_byte(const pld_tensor *tensor, const int64_t *offse
     return __builtin_expect(pypto_dtype_packed((pypto_dtype)tensor->dtype), 0) && last >= 0 &&
            (offsets[last] % 2 != 0 || extents[last] % 2 != 0 || extents[last] == PLD_DROP);
 }
+/* An element of an integer or BOOL type (UINT64 by its bits), and of a float type. */
+int64_t element_int(pypto_dtype dtype, const void *at);
+float element_float(pypto_dtype dtype, const void *at);
 
 #endif

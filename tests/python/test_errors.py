@@ -207,7 +207,7 @@ def test_names_that_are_still_to_come():
     import pypto.language.distributed as pld
 
     for module, name in [
-        (pl, "submit"),
+        (pl, "prefetch"),
         (pl.tile, "gather"),
         (pld.tensor, "allreduce"),
         (pld, "ReduceOp"),

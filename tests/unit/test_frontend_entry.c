@@ -387,7 +387,7 @@ static void test_statements(void **state)
         {KERNEL("    while n:\n        pass\n"),
          {"PYPTO-T209", 1, 10, "while condition must be a Bool-typed scalar", NULL}},
         {KERNEL("    with pl.scope():\n        pass\n"),
-         {"PYPTO-S102", 1, 4, "'with' is not supported yet", NULL}},
+         {"PYPTO-S109", 1, 9, "per-device wrapper", NULL}},
         {KERNEL("    break\n"), {"PYPTO-S117", 1, 4, "'break' outside loop", NULL}},
         {KERNEL("    continue\n"), {"PYPTO-S117", 1, 4, "'continue' outside loop", NULL}},
         {KERNEL("    assert b\n"),

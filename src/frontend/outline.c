@@ -1,0 +1,617 @@
+/* The body of a scope as a function of its own: pl.at and pl.spmd in a wrapper make a kernel of their body,
+ * pl.at in a host function makes a wrapper.
+ *
+ *     with pl.at(level=pl.Level.CORE_GROUP):        core scope(x, out, k):
+ *         t = pl.load(x, [k, 0], [1, 8])      ->        t = pl.load(x, [k, 0], [1, 8])
+ *         out = pl.store(t, [k, 0], out)                pl.store(t, [k, 0], out)
+ *                                                   ...
+ *                                                   call scope(x, out, k)
+ *
+ * The body keeps the names of the function around it. Those that it mentions are bound to parameters
+ * before it is lowered, so that everything in it is in terms of the new function from the start: tensors
+ * and windows by handle, scalars by value. What the body does not use after all is taken out again.
+ * Directions follow from what the body does. Afterwards names that it has bound to storage from outside are
+ * bound to that outside; what it has computed itself (tiles, numbers) ends with it (BINDING_INSIDE).
+ *
+ * The new function has no instance: it belongs to its one caller, and stands in front of it in the
+ * program. A scope in a loop body that is lowered again is made again, and the earlier one forgotten. */
+#include "frontend/lower.h"
+
+#include <string.h>
+
+typedef struct capture {
+    ir_var *param;
+    ir_var *outer;
+} capture;
+
+typedef struct outlining {
+    lowering *fl;
+    ir_function *f;
+    VEC(capture) captures;
+    capture *args; /* those of them that are left, one per parameter */
+    bool *used;    /* by variable of f */
+} outlining;
+
+bool is_own(const lowering *fl, const ir_var *var)
+{
+    return var->id < fl->ir->vars.count && fl->ir->vars.items[var->id] == var;
+}
+
+void clear_late_tasks(lowering *fl)
+{
+    ir_block *body = &fl->ir->body;
+    ir_block rest = *body;
+    *body = (ir_block){0};
+    for (int64_t i = 0; i < fl->late_tasks.count; i++) {
+        ir_stmt *s = ir_stmt_create(fl->fe->program, body, IR_ASSIGN, fl->ir->span);
+        s->target = fl->late_tasks.items[i];
+        s->value = ir_int_of(fl->a, 0, PYPTO_TASK_ID);
+    }
+    for (int64_t i = 0; i < rest.count; i++)
+        vec_push(fl->a, body, rest.items[i]);
+}
+
+/* ---- which names the body mentions ---- */
+
+static void mention(lowering *fl, const char *word, name_set *set)
+{
+    int64_t name = scope_find(fl, word);
+    if (name < 0 || fl->names.slots[name] >= 0)
+        return;
+    fl->names.slots[name] = set->count;
+    vec_push(fl->a, set, name);
+}
+
+static void mention_expr(lowering *fl, const syntax_expr *e, name_set *set)
+{
+    if (e == NULL)
+        return;
+    if (e->kind == SYNTAX_NAME)
+        mention(fl, e->text, set);
+    mention_expr(fl, e->a, set);
+    mention_expr(fl, e->b, set);
+    mention_expr(fl, e->c, set);
+    for (int64_t i = 0; i < e->items.count; i++)
+        mention_expr(fl, e->items.items[i], set);
+    for (int64_t i = 0; i < e->keywords.count; i++)
+        mention_expr(fl, e->keywords.items[i].value, set);
+}
+
+static void mention_block(lowering *fl, const syntax_block *block, name_set *set)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const syntax_stmt *s = block->items[i];
+        mention_expr(fl, s->target, set);
+        mention_expr(fl, s->annotation, set);
+        mention_expr(fl, s->value, set);
+        for (int64_t k = 0; k < s->items.count; k++)
+            mention_expr(fl, s->items.items[k], set);
+        mention_block(fl, &s->body, set);
+        mention_block(fl, &s->orelse, set);
+    }
+}
+
+static name_set mentioned(lowering *fl, const syntax_block *block)
+{
+    name_set set = {0};
+    mention_block(fl, block, &set);
+    for (int64_t i = 0; i < set.count; i++)
+        fl->names.slots[set.items[i]] = -1;
+    return set;
+}
+
+/* ---- from outside to inside ---- */
+
+static ir_var *captured(outlining *o, ir_var *outer);
+
+/* An expression of the function around in terms of parameters of the new one. */
+static const ir_expr *inward(outlining *o, const ir_expr *e)
+{
+    arena *a = o->fl->a;
+    switch (e->kind) {
+    case IR_VAR: return ir_ref(a, captured(o, e->var));
+    case IR_UNARY: return ir_unary(a, e->op, inward(o, e->a), e->dtype, e->span);
+    case IR_BINARY: return ir_binary(a, e->op, inward(o, e->a), inward(o, e->b), e->dtype, e->span);
+    case IR_CONVERT: return ir_convert(a, inward(o, e->a), e->dtype, e->span);
+    default: return e;
+    }
+}
+
+static void find_changing(void *context, ir_var *var)
+{
+    bool *found = context;
+    *found = *found || (var->kind != IR_VAR_DIM && var->kind != IR_VAR_PARAM);
+}
+
+static bool has_operation(const ir_expr *e)
+{
+    return e != NULL && (e->kind == IR_OP || has_operation(e->a) || has_operation(e->b));
+}
+
+/* An extent that is computed from what never changes is that computation; any other one is read off
+ * the tensor itself. */
+static const ir_expr *extent_inside(outlining *o, const ir_expr *extent, int32_t param, int32_t d)
+{
+    bool changing = has_operation(extent);
+    ir_visit_expr(extent, find_changing, &changing);
+    if (!changing)
+        return inward(o, extent);
+    lowering *fl = o->fl;
+    const ir_type type = ir_scalar_type(PYPTO_INDEX);
+    const char *name = arena_printf(fl->a, "extent%lld", (long long)o->f->dims.count);
+    ir_dim dim = {.param = param, .dim = d, .scale = 1};
+    dim.var = ir_var_create(fl->fe->program, o->f, IR_VAR_DIM, name, type, o->f->span);
+    vec_push(fl->a, &o->f->dims, dim);
+    return ir_ref(fl->a, dim.var);
+}
+
+static ir_var *captured(outlining *o, ir_var *outer)
+{
+    for (int64_t i = 0; i < o->captures.count; i++) {
+        if (o->captures.items[i].outer == outer)
+            return o->captures.items[i].param;
+    }
+    lowering *fl = o->fl;
+    ir_type type = outer->type;
+    bool handle = ir_is_handle(type.kind);
+    /* Scalars that extents are made of come first. */
+    for (int32_t d = 0; handle && d < type.ndim; d++) {
+        bool changing = has_operation(type.shape[d]);
+        ir_visit_expr(type.shape[d], find_changing, &changing);
+        if (!changing)
+            (void)inward(o, type.shape[d]);
+    }
+    const int32_t index = (int32_t)o->f->params.count;
+    capture c = {ir_var_create(fl->fe->program, o->f, IR_VAR_PARAM, outer->name, type, outer->span),
+                 outer};
+    vec_push(fl->a, &o->captures, c);
+    for (int32_t d = 0; handle && d < type.ndim; d++)
+        c.param->type.shape[d] = extent_inside(o, type.shape[d], index, d);
+    return c.param;
+}
+
+static bool can_enter(const ir_var *var)
+{
+    ir_kind kind = var->type.kind;
+    return kind == IR_SCALAR || kind == IR_TENSOR || kind == IR_WINDOW;
+}
+
+/* False: a value that has no place in the new function; its name stays as it is, which is an error where
+ * it is used. */
+static bool value_inside(outlining *o, dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE) {
+        dsl_value *items = arena_array(o->fl->a, dsl_value, v->count);
+        for (int32_t i = 0; i < v->count; i++) {
+            items[i] = v->items[i];
+            if (!value_inside(o, &items[i]))
+                return false;
+        }
+        v->items = items;
+        return true;
+    }
+    if (v->kind == VALUE_SCALAR)
+        v->expr = inward(o, v->expr);
+    if (v->kind == VALUE_VAR && !can_enter(v->var))
+        return false;
+    if (v->kind == VALUE_VAR)
+        v->var = captured(o, v->var);
+    return true;
+}
+
+static bool has_variables(const dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE) {
+        for (int32_t i = 0; i < v->count; i++) {
+            if (has_variables(&v->items[i]))
+                return true;
+        }
+    }
+    bool constant =
+        v->kind == VALUE_SCALAR &&
+        (v->expr->kind == IR_INT || v->expr->kind == IR_FLOAT || v->expr->kind == IR_BOOL);
+    return v->kind == VALUE_VAR || (v->kind == VALUE_SCALAR && !constant);
+}
+
+/* Before the new function is entered: statements that fetching a name takes stand in the one around. */
+static void settle_names(lowering *fl, const name_set *names)
+{
+    for (int64_t i = 0; i < names->count; i++) {
+        binding *b = fl->names.bindings[names->items[i]];
+        if (b->state == BINDING_LOOP_END)
+            keep_loop_variable(fl, names->items[i], b);
+        bool plain =
+            b->v.kind == VALUE_VAR || (b->v.kind == VALUE_SCALAR && b->v.expr->kind == IR_VAR);
+        if (b->state != BINDING_BOUND || plain || !has_variables(&b->v))
+            continue;
+        binding *settled = copy_binding(fl, b);
+        settled->v = settle(fl, b->v);
+        settled->origin = b;
+        scope_set(fl, names->items[i], settled);
+    }
+}
+
+static void enter_names(outlining *o, const name_set *names)
+{
+    lowering *fl = o->fl;
+    for (int64_t i = 0; i < names->count; i++) {
+        binding *b = fl->names.bindings[names->items[i]];
+        dsl_value v = b->v;
+        if (b->state != BINDING_BOUND || !has_variables(&v) || !value_inside(o, &v))
+            continue;
+        binding *inside = copy_binding(fl, b);
+        inside->v = v;
+        inside->cell = false;
+        inside->origin = b;
+        scope_set(fl, names->items[i], inside);
+    }
+    for (int64_t i = 0; i < fl->symbols.count; i++)
+        fl->symbols.items[i].expr =
+            fl->symbols.items[i].expr == NULL ? NULL : inward(o, fl->symbols.items[i].expr);
+}
+
+/* ---- what is used, and how ---- */
+
+static void mark_var(void *context, ir_var *var)
+{
+    outlining *o = context;
+    if (o->used[var->id])
+        return;
+    o->used[var->id] = true;
+    for (int32_t d = 0; d < var->type.ndim; d++)
+        ir_visit_expr(var->type.shape[d], mark_var, o);
+    for (int64_t i = 0; i < o->f->dims.count; i++) {
+        if (o->f->dims.items[i].var == var)
+            mark_var(o, o->f->params.items[o->f->dims.items[i].param]);
+    }
+}
+
+static void mark_stmt(void *context, ir_stmt *s)
+{
+    outlining *o = context;
+    ir_visit_uses(s, mark_var, o);
+    if (s->target != NULL)
+        mark_var(o, s->target);
+}
+
+/* Takes out parameters and dimensions that nothing uses, and the rest of the variables that are left over. */
+static void drop_unused(outlining *o)
+{
+    ir_function *f = o->f;
+    o->used = arena_array(o->fl->a, bool, f->vars.count + 1);
+    ir_visit_stmts(&f->body, mark_stmt, o);
+    int64_t dims = 0;
+    for (int64_t i = 0; i < f->dims.count; i++) {
+        if (o->used[f->dims.items[i].var->id])
+            f->dims.items[dims++] = f->dims.items[i];
+    }
+    f->dims.count = dims;
+    int64_t kept = 0;
+    o->args = arena_array(o->fl->a, capture, f->params.count + 1);
+    for (int64_t i = 0; i < f->params.count; i++) {
+        if (!o->used[f->params.items[i]->id])
+            continue;
+        for (int64_t d = 0; d < dims; d++) {
+            if (f->dims.items[d].param == i)
+                f->dims.items[d].param = (int32_t)kept;
+        }
+        o->args[kept] = o->captures.items[i];
+        f->params.items[kept++] = f->params.items[i];
+    }
+    f->params.count = kept;
+    int64_t vars = 0;
+    for (int64_t i = 0; i < f->vars.count; i++) {
+        ir_var *var = f->vars.items[i];
+        bool fixed = var->kind == IR_VAR_PARAM || var->kind == IR_VAR_DIM;
+        if (fixed && !o->used[i])
+            continue;
+        var->id = (int32_t)vars;
+        f->vars.items[vars++] = var;
+    }
+    f->vars.count = vars;
+    prune_variables(o->fl->fe, f);
+}
+
+/* How the body uses what a handle stands for. */
+typedef struct access {
+    bool reads;
+    bool writes;
+    pypto_span span; /* of the first write, else of the first use */
+} access;
+
+typedef struct accesses {
+    const ir_function *f;
+    access *of; /* by parameter */
+} accesses;
+
+static void note_access(accesses *all, const ir_operand *operand, bool reads, bool writes)
+{
+    if (operand->kind != IR_OPERAND_VAR || !ir_is_handle(operand->var->type.kind))
+        return;
+    for (int64_t i = 0; i < all->f->params.count; i++) {
+        const ir_var *param = all->f->params.items[i];
+        const ir_var *root = operand->var->root;
+        /* Without a root, control flow decides which it is: it may be any. */
+        if (root != param && (root != NULL || param->type.kind != operand->var->type.kind))
+            continue;
+        access *of = &all->of[i];
+        if (of->span.line == 0 || (writes && !of->writes))
+            of->span = operand->span;
+        of->reads = of->reads || reads;
+        of->writes = of->writes || writes;
+    }
+}
+
+static void find_accesses(void *context, ir_stmt *s)
+{
+    accesses *all = context;
+    for (int32_t i = 0; i < s->operand_count; i++) {
+        if (s->kind == IR_DO) {
+            note_access(all, &s->operands[i], op_reads(s->op_def, i), op_writes(s->op_def, i));
+        } else if (s->kind == IR_CALL) {
+            pld_direction direction = s->callee->params.items[i]->direction;
+            note_access(all, &s->operands[i], direction != PLD_OUT, direction != PLD_IN);
+        }
+    }
+}
+
+/* The call, with what the parameters stand for. */
+static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
+{
+    lowering *fl = o->fl;
+    const ir_function *f = o->f;
+    accesses all = {f, arena_array(fl->a, access, f->params.count + 1)};
+    ir_visit_stmts(&f->body, find_accesses, &all);
+    ir_operand *operands = arena_array(fl->a, ir_operand, f->params.count + 1);
+    uint64_t independent = 0;
+    for (int64_t i = 0; i < f->params.count; i++) {
+        ir_var *param = f->params.items[i];
+        ir_var *outer = o->args[i].outer;
+        const access *of = &all.of[i];
+        param->direction = !of->writes ? PLD_IN : of->reads ? PLD_INOUT : PLD_OUT;
+        bool handle = ir_is_handle(param->type.kind);
+        operands[i] = (ir_operand){.kind = handle ? IR_OPERAND_VAR : IR_OPERAND_EXPR,
+                                   .var = handle ? outer : NULL,
+                                   .expr = handle ? NULL : ir_ref(fl->a, outer),
+                                   .span = of->span.line > 0 ? of->span : request->span};
+        for (int32_t k = 0; request->launch != NULL && k < request->launch->independent_count;
+             k++) {
+            const binding *b = fl->names.bindings[scope_find(fl, request->launch->independent[k])];
+            if (i < 64 && b->v.kind == VALUE_VAR && b->v.var == outer)
+                independent |= UINT64_C(1) << i;
+        }
+    }
+    ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_CALL, request->span);
+    s->callee = o->f;
+    s->operands = operands;
+    s->operand_count = (int32_t)f->params.count;
+    attach_launch(fl, s, request->launch, independent);
+    return s;
+}
+
+/* ---- from inside to outside ---- */
+
+static const ir_stmt *only_definition(const ir_block *block, const ir_var *var, int *count)
+{
+    const ir_stmt *found = NULL;
+    for (int64_t i = 0; i < block->count; i++) {
+        const ir_stmt *s = block->items[i];
+        if (s->target == var) {
+            found = s;
+            ++*count;
+        }
+        const ir_stmt *below = only_definition(&s->body, var, count);
+        found = below != NULL ? below : found;
+        below = only_definition(&s->orelse, var, count);
+        found = below != NULL ? below : found;
+    }
+    return found;
+}
+
+/* The variable outside that a handle of the body stands for; NULL when there is none. */
+static ir_var *outer_of(const outlining *o, const ir_var *var)
+{
+    for (int depth = 0; depth < 64; depth++) {
+        for (int64_t i = 0; i < o->captures.count; i++) {
+            if (o->captures.items[i].param == var)
+                return o->captures.items[i].outer;
+        }
+        int count = 0;
+        const ir_stmt *s = only_definition(&o->f->body, var, &count);
+        if (count != 1 || s->kind != IR_ASSIGN || s->source == NULL)
+            return NULL;
+        var = s->source;
+    }
+    return NULL;
+}
+
+/* False: the value exists in the body only. */
+static bool value_outside(const outlining *o, dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE) {
+        dsl_value *items = arena_array(o->fl->a, dsl_value, v->count);
+        for (int32_t i = 0; i < v->count; i++) {
+            items[i] = v->items[i];
+            if (!value_outside(o, &items[i]))
+                return false;
+        }
+        v->items = items;
+        return true;
+    }
+    if (!has_variables(v))
+        return true;
+    ir_var *var = value_var(v);
+    ir_var *outer = var == NULL ? NULL : outer_of(o, var);
+    if (outer == NULL)
+        return false;
+    *v = var_value(o->fl->a, outer, v->span);
+    return true;
+}
+
+static void leave_name(const outlining *o, int64_t name, const binding *b)
+{
+    lowering *fl = o->fl;
+    dsl_value v = b->v;
+    if (b->state == BINDING_BOUND && value_outside(o, &v)) {
+        assign_name(fl, name, v, b->span);
+        return;
+    }
+    bool inside = b->state == BINDING_BOUND || b->state == BINDING_LOOP_END;
+    binding *left = state_binding(fl, inside ? BINDING_INSIDE : b->state, b->span);
+    *left = (binding){.state = left->state,
+                      .v = b->v,
+                      .other = b->other,
+                      .span = b->span,
+                      .other_span = b->other_span,
+                      .by_loop = b->by_loop,
+                      .depth = fl->depth};
+    if (b->state == BINDING_LOOP_END)
+        left->v = scalar_value(ir_ref(fl->a, b->loop->target), b->span);
+    if (inside)
+        left->span = o->f->span;
+    scope_set(fl, name, left);
+}
+
+/* ---- all of it ---- */
+
+static void reserve_vars(lowering *fl, var_list *saved)
+{
+    for (int64_t i = 0; i < fl->names.count; i++) {
+        saved[i] = fl->names.vars[i];
+        fl->names.vars[i] = (var_list){0};
+    }
+}
+
+static void restore_vars(lowering *fl, const var_list *saved, int64_t count)
+{
+    for (int64_t i = 0; i < fl->names.count; i++)
+        fl->names.vars[i] = i < count ? saved[i] : (var_list){0};
+}
+
+/* Names of dimensions are looked up in this list, and mean parameters in the body. */
+static void copy_symbols(lowering *fl)
+{
+    const dim_symbol *from = fl->symbols.items;
+    int64_t count = fl->symbols.count;
+    memset(&fl->symbols, 0, sizeof fl->symbols);
+    for (int64_t i = 0; i < count; i++)
+        vec_push(fl->a, &fl->symbols, from[i]);
+}
+
+/* A window is on the devices that dispatches name, and a scope names none. */
+static bool check_windows(const outlining *o, const outline_request *request)
+{
+    for (int64_t i = 0; request->plane == PLD_PLANE_CHIP && i < o->f->params.count; i++) {
+        if (o->f->params.items[i]->type.kind != IR_WINDOW)
+            continue;
+        report(o->fl->fe, DIAG_BAD_DEVICE, request->span,
+               "write a per-device wrapper, and dispatch it with device=r",
+               "the dispatch of a scope passes a window, '%s', so it needs 'device='",
+               o->f->params.items[i]->name);
+        return false;
+    }
+    return true;
+}
+
+bool lower_outlined(lowering *fl, const outline_request *request)
+{
+    const lowering around = *fl;
+    const int64_t names = fl->names.count;
+    const int64_t errors_before = fl->fe->error_count;
+    var_list *vars = arena_array(fl->a, var_list, names + 1);
+    outline frame = {.outer = fl->outlined, .depth = fl->depth + 1, .spliced = fl->spliced};
+    const name_set used = mentioned(fl, request->body);
+    settle_names(fl, &used);
+    const int64_t mark = fl->trail.count;
+
+    outlining o = {.fl = fl};
+    o.f = ir_function_create(fl->fe->program, request->name, request->plane, request->span);
+    o.f->is_scope = true;
+    reserve_vars(fl, vars);
+    copy_symbols(fl);
+    fl->ir = o.f;
+    fl->block = &o.f->body;
+    fl->depth++;
+    fl->loops = 0;
+    fl->loop = NULL;
+    fl->carries = NULL;
+    fl->in_branch = false;
+    fl->outlined = &frame;
+    fl->launch = NULL;
+    fl->manual = false;
+    memset(&fl->cells, 0, sizeof fl->cells);
+    memset(&fl->late_tasks, 0, sizeof fl->late_tasks);
+    enter_names(&o, &used);
+    const int64_t entered = fl->trail.count;
+    if (request->block_index >= 0)
+        assign_name(
+            fl, request->block_index,
+            lower_values(fl, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
+            request->block_span);
+    lower_block(fl, request->body);
+    clear_late_tasks(fl);
+    const flow_path end = path_here(fl, entered, fl->block, false);
+    scope_undo(fl, mark);
+
+    restore_vars(fl, vars, names);
+    memcpy(&fl->symbols, &around.symbols, sizeof fl->symbols);
+    fl->ir = around.ir;
+    fl->block = around.block;
+    fl->depth = around.depth;
+    fl->loops = around.loops;
+    fl->loop = around.loop;
+    fl->carries = around.carries;
+    fl->in_branch = around.in_branch;
+    fl->outlined = around.outlined;
+    fl->manual = around.manual;
+    memcpy(&fl->cells, &around.cells, sizeof fl->cells);
+    memcpy(&fl->late_tasks, &around.late_tasks, sizeof fl->late_tasks);
+    fl->terminated = false;
+
+    bool ok = fl->fe->error_count == errors_before;
+    if (ok) {
+        drop_unused(&o);
+        ok =
+            check_windows(&o, request) && check_deferred(fl, request, emit_scope_call(&o, request));
+    }
+    for (int64_t i = 0; i < end.changes.count; i++) {
+        if (ok)
+            leave_name(&o, end.changes.items[i].name, end.changes.items[i].b);
+        else
+            scope_poison(fl, end.changes.items[i].name);
+    }
+    if (frame.returned != NULL) {
+        if (!ok || !value_outside(&o, &frame.value))
+            frame.value = !ok ? poison()
+                              : report(fl->fe, DIAG_BAD_RETURN, frame.returned->span,
+                                       "return what pl.store or pl.assemble gave for a parameter",
+                                       "the returned value is one of the scope at line %d alone",
+                                       request->span.line);
+        lower_returned(fl, frame.returned, frame.value);
+    }
+    return ok;
+}
+
+static bool is_finished(const frontend *fe, const ir_function *f)
+{
+    for (int64_t i = fe->finished.count - 1; i >= 0; i--) {
+        if (fe->finished.items[i] == f)
+            return true;
+    }
+    return false;
+}
+
+static void finish_callee(void *context, ir_stmt *s)
+{
+    frontend *fe = context;
+    if (s->kind != IR_CALL || s->callee == NULL || !s->callee->is_scope ||
+        is_finished(fe, s->callee))
+        return;
+    finish_scopes(fe, s->callee);
+    vec_push(fe->a, &fe->finished, s->callee);
+}
+
+void finish_scopes(frontend *fe, const ir_function *f)
+{
+    ir_visit_stmts(&f->body, finish_callee, fe);
+}

@@ -1,0 +1,363 @@
+"""Tasks of a wrapper: ids, deps=, manual scopes, pl.submit, predicates, deferred waits, and the order that
+arguments make."""
+
+import numpy as np
+import pytest
+
+from pypto.language.parser import InvalidOperationError, ParserSyntaxError, ParserTypeError
+from task_programs import inputs, run, text_of
+from programs import config, from_text
+
+RANKS = [1, 2, 4]
+
+
+def refused(body, error, words, options=""):
+    x, z = inputs()
+    with pytest.raises(error, match=words) as caught:
+        from_text(text_of(body, options=options))["host"](x, z, config=config(1))
+    return caught.value
+
+
+# ---- deferred waits ----
+
+GATES = """
+with pl.manual_scope():
+    for k in pl.range({count}):
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="gate") as gate:
+            e: pl.Scalar[pl.INT32] = pl.read(x, [0, 0])
+            pld.system.defer_wait(signal=sig, offsets=[0, 0], expected=e, cmp=pld.WaitCmp.Ge)
+        with pl.at(level=pl.Level.CORE_GROUP, name_hint="use", deps=[gate]) as _done:
+            z = pl.store(pl.load(win, [0, 0], [1, 8]), [k, 0], z)
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="announce"):
+        pld.tile.remote_store(pl.load(x, [0, 0], [1, 8]), target=win, peer=peer, offsets=[0, 0])
+        e: pl.Scalar[pl.INT32] = pl.read(x, [0, 0])
+        pld.system.notify(target=sig, peer=peer, offsets=[0, 0], value=e, op=pld.NotifyOp.Set)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 8, 64, 200])
+@pytest.mark.parametrize("ranks", RANKS)
+def test_gates_that_the_last_task_opens(ranks, count, transport):
+    x = np.arange(ranks * 8, dtype=np.int32).reshape(ranks, 1, 8)
+    x[:, :, 0] = 3
+    _, z = run(GATES.format(count=count), ranks, rows=count, x=x)
+    np.testing.assert_array_equal(z, np.roll(x, 1, axis=0).repeat(count, axis=1))
+
+
+def test_a_kernel_with_a_name_may_defer_as_well():
+    body = """
+    announce(x, win, sig, peer)
+    use(win, z)
+    """
+    kernels = """
+@pl.jit.incore
+def announce(x: pl.Tensor[[1, 8], pl.INT32], win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]],
+             sig: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]], peer: pl.Scalar[pl.INT32]):
+    pld.tile.remote_store(pl.load(x, [0, 0], [1, 8]), win, peer, [0, 0])
+    pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.Set)
+    pld.system.defer_wait(sig, [0, 0], 1)
+
+@pl.jit.incore
+def use(win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]], z: pl.Out[pl.Tensor[[N, 8], pl.INT32]]):
+    pl.store(pl.load(win, [0, 0], [1, 8]), [0, 0], z)
+
+"""
+    text = text_of(body).replace("@pl.jit\ndef chip", kernels + "@pl.jit\ndef chip")
+    x, z = inputs(4)
+    from_text(text)["host"](x, z, config=config(4))
+    np.testing.assert_array_equal(z[:, 0], np.roll(x, 1, axis=0)[:, 0])
+
+
+def gate(lines, before="", **options):
+    extra = "".join(f", {name}={value}" for name, value in options.items())
+    lines = "\n    ".join(lines.split("\n"))
+    return f"{before}\nwith pl.at(level=pl.Level.CORE_GROUP{extra}) as gate:\n    {lines}\n"
+
+
+WAIT = "pld.system.defer_wait(sig, [0, 0], 0)"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        WAIT,
+        f"for i in pl.range(64):\n    {WAIT}",
+        f"for i in pl.unroll(2):\n    {WAIT}\nn = 1 + 2",
+        f"n = pl.read(x, [0, 0])\nif n > 100:\n    {WAIT}",
+        f"for i in pl.range(3):\n    m = pl.read(x, [0, 1])\n{WAIT}",
+        f"for i in pl.range(1):\n    m = pl.read(x, [0, 1])\n    {WAIT}",
+        "pld.system.defer_wait(sig, [0, 0], pl.read(x, [0, 0]) - 1)",
+    ],
+)
+def test_what_a_deferred_wait_may_stand_with(lines):
+    x, z = run(gate(lines) + "put(x, z, 0)")
+    np.testing.assert_array_equal(z[0, 0], x[0, 0])
+
+
+@pytest.mark.parametrize(
+    "lines, words",
+    [
+        ("pld.system.defer_wait(sig, [0, 0], 0, cmp=pld.WaitCmp.Eq)", "only supports WaitCmp.Ge"),
+        ("pld.system.defer_wait(sig, [0, 0], -1)", r"expected must be in \[0, INT32_MAX\]"),
+        ("pld.system.defer_wait(sig, [0, 0], 1 << 31)", r"expected must be in \[0, INT32_MAX\]"),
+        (f"for i in pl.range(65):\n    {WAIT}", "at most 64 conditions"),
+        (f"for i in pl.range(0):\n    {WAIT}", "statically known positive trip count"),
+        (f"for i in pl.range(pl.read(x, [0, 0])):\n    {WAIT}", "statically known positive trip count"),
+        (
+            f"for i in pl.range(2):\n    m = pl.read(x, [0, i])\n    {WAIT}",
+            "loop may execute tensor reads .* after registering",
+        ),
+        (f"{WAIT}\nm = pl.read(x, [0, 0])", "cannot execute tensor reads after a registration"),
+        (f"t = pl.load(x, [0, 0], [1, 8])\n{WAIT}", "cannot create or update payload tensors"),
+        (f"pl.write(z, [0, 0], 1)\n{WAIT}", "cannot create or update payload tensors"),
+        (f"linger(x, 1)\n{WAIT}", "supports only a pre-registration tensor.read"),
+        (
+            f"pld.system.wait(sig, [0, 0], 0, cmp=pld.WaitCmp.Ge)\n{WAIT}",
+            "supports only a pre-registration tensor.read",
+        ),
+        ("n = pld.system.defer_wait(sig, [0, 0], 0)", "used as a standalone statement"),
+        (
+            "pld.system.defer_wait(pl.slice(sig, [1, 1], [0, 0]), [0, 0], 0)",
+            "direct DistributedTensor function parameter",
+        ),
+    ],
+)
+def test_what_a_deferred_wait_may_not(lines, words):
+    refused(gate(lines), ValueError, words)
+
+
+def test_a_deferring_scope_has_no_options():
+    refused(gate(WAIT, allow_early_resolve=True), ValueError, "cannot use allow_early_resolve=True")
+    block = f"for i in pl.spmd(2):\n    {WAIT}\n"
+    refused(block, ValueError, "must be in a task-level .* single-block task.* nesting .* unsupported")
+    block = f"for i in pl.spmd(1, predicate=(x[0, 0] > 0)):\n    {WAIT}\n"
+    refused(block, ValueError, "cannot use a dispatch predicate")
+
+
+def test_a_deferred_wait_needs_an_int32_window():
+    body = gate("pld.system.defer_wait(x, [0, 0], 0)")
+    refused(body, InvalidOperationError, "expected DistributedTensor")
+    body = gate("pld.system.defer_wait(win2, [0, 0], 0)")
+    text = text_of(body).replace("sig: pl.InOut", "win2: pl.InOut[pld.DistributedTensor[[1, 1], pl.FP32]],\n         sig: pl.InOut")
+    text = text.replace("chip(x[r], z[r], win, sig", "chip(x[r], z[r], win, pld.window(sb, [1, 1], dtype=pl.FP32), sig")
+    x, z = inputs()
+    with pytest.raises(ValueError, match="signal dtype must be INT32"):
+        from_text(text)["host"](x, z, config=config(1))
+
+
+# ---- order ----
+
+
+def test_a_chain_by_ids_in_a_manual_scope():
+    body = """
+    with pl.manual_scope():
+        prev = None
+        for k in pl.range(15):
+            with pl.at(level=pl.Level.CORE_GROUP, deps=[prev]) as tid:
+                n = pl.read(x, [0, 0]) * ((15 - k) % 4) * 500
+                for i in pl.range(n):
+                    pl.read(x, [0, 1])
+                t = pl.load(z, [k, 0], [1, 8])
+                pl.store(pl.add(t, 1), [k + 1, 0], z)
+            prev = tid
+    """
+    _, z = run(body)
+    np.testing.assert_array_equal(z[0, :, 0], np.arange(16))
+
+
+def test_an_order_that_follows_from_arguments():
+    body = """
+    put(x, z, 0)
+    for k in pl.range(15):
+        linger(x, ((15 - k) % 4) * 500)
+        move(z, k, k + 1)
+    """
+    x, z = run(body, ranks=2)
+    np.testing.assert_array_equal(z, x.repeat(16, axis=1))
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_blocking_wait_that_a_later_independent_kernel_releases(ranks, transport):
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="reader"):
+        pld.system.wait(sig, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        pl.store(pl.load(win, [0, 0], [1, 8]), [0, 0], z)
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="writer", no_dep_args=[sig, win]):
+        pld.tile.remote_store(pl.load(x, [0, 0], [1, 8]), win, peer, [0, 0])
+        pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.Set)
+    """
+    x, z = run(body, ranks)
+    np.testing.assert_array_equal(z[:, 0], np.roll(x, 1, axis=0)[:, 0])
+
+
+def test_disjoint_slices_overlap():
+    """The first task waits for the second, which writes another row of the same tensor."""
+    body = """
+    low = z[0:1, 0:8]
+    high = z[1:2, 0:8]
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(sig, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], low)
+    with pl.at(level=pl.Level.CORE_GROUP, no_dep_args=[sig]):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], high)
+        pld.system.notify(sig, 0, [0, 0], 1, op=pld.NotifyOp.Set)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, :2], x[0, [0, 0]])
+
+
+def test_no_dep_takes_the_edge_of_an_argument_away():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(sig, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+    put(x, pl.no_dep(z), 1)
+    with pl.at(level=pl.Level.CORE_GROUP, no_dep_args=[sig]):
+        pld.system.notify(sig, 0, [0, 0], 1, op=pld.NotifyOp.Set)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, :2], x[0, [0, 0]])
+
+
+def test_a_wrapper_reads_what_a_kernel_has_written():
+    body = """
+    put(x, z, 0)
+    n = pl.read(z, [0, 2])
+    for k in pl.range(n):
+        put(x, z, 1 + k)
+    """
+    x, z = run(body)
+    assert (z[0, :4] == x[0]).all() and not z[0, 4:].any()
+
+
+# ---- ids ----
+
+
+def test_ids_that_were_never_assigned_count_as_none():
+    body = """
+    with pl.manual_scope():
+        if pl.read(x, [0, 0]) > 100:
+            with pl.at(level=pl.Level.CORE_GROUP) as maybe:
+                pl.store(pl.load(x, [0, 0], [1, 8]), [7, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[maybe, None, later]) as first:
+            pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[first]) as later:
+            pl.store(pl.load(z, [0, 0], [1, 8]), [1, 0], z)
+    """
+    x, z = run(body)
+    assert (z[0, :2] == x[0]).all() and not z[0, 2:].any()
+
+
+def test_lists_and_comprehensions_of_ids():
+    body = """
+    with pl.manual_scope():
+        with pl.at(level=pl.Level.CORE_GROUP) as a:
+            linger(x, 3000)
+            pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP) as b:
+            linger(x, 1000)
+            pl.store(pl.load(x, [0, 0], [1, 8]), [1, 0], z)
+        ids = [a, b]
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[ids[k] for k in range(2)]) as c:
+            t = pl.add(pl.load(z, [0, 0], [1, 8]), pl.load(z, [1, 0], [1, 8]))
+            pl.store(t, [2, 0], z)
+        both = pl.system.task_dummy(deps=[ids, c])
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[both]):
+            pl.store(pl.load(z, [2, 0], [1, 8]), [3, 0], z)
+    """
+    x, z = run(body, ranks=2)
+    np.testing.assert_array_equal(z[:, 3], 2 * x[:, 0])
+
+
+def test_submit_gives_a_result_and_an_id():
+    body = """
+    with pl.manual_scope():
+        out, tid = pl.submit(put, x, z, 0)
+        for k in pl.range(15):
+            out, tid = pl.submit(move, out, k, k + 1, deps=[tid])
+        pair = pl.submit(linger, x, 1, deps=[tid])
+    """
+    x, z = run(body, ranks=2)
+    np.testing.assert_array_equal(z, x.repeat(16, axis=1))
+
+
+def test_spmd_submit():
+    body = """
+    with pl.manual_scope():
+        out, tid = pl.spmd_submit(block, z, core_num=10, sync_start=True)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[tid]):
+            pl.store(pl.load(out, [9, 0], [1, 8]), [12, 0], out)
+    """
+    _, z = run(body)
+    np.testing.assert_array_equal(z[0, :, 0], [*range(1, 11), 0, 0, 10, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "test, runs",
+    [("> 1", True), ("< 1", False), (">= 2", True), ("<= 1", False), ("== 2", True), ("!= 2", False)],
+)
+def test_predicates_are_read_when_the_task_could_start(test, runs):
+    body = f"""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        linger(x, 2000)
+        pl.write(z, [5, 0], 2)
+    _, tid = pl.submit(put, x, z, 0, predicate=(z[5, 0] {test}))
+    with pl.at(level=pl.Level.CORE_GROUP, deps=[tid]):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [1, 0], z)
+    """
+    x, z = run(body)
+    assert (z[0, 0] == (x[0, 0] if runs else 0)).all()
+    np.testing.assert_array_equal(z[0, 1], x[0, 0])
+
+
+def test_a_predicate_out_of_bounds():
+    x, z = inputs()
+    text = text_of("pl.submit(put, x, z, 0, predicate=(x[0, pl.read(x, [0, 7])] > 0))")
+    with pytest.raises(RuntimeError, match="a predicate"):
+        from_text(text)["host"](x, z, config=config(1))
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    "body, error, words",
+    [
+        ("a, b, c = pl.submit(put, x, z, 0)", ParserSyntaxError, "must be unpacked"),
+        ("a, b = pl.submit(x, z, 0)", ParserSyntaxError, "first argument must be a kernel"),
+        ("a, b = pl.submit()", ParserSyntaxError, "first argument must be a kernel"),
+        ("a, b = pl.submit(put, x, z, 0, foo=1)", ParserTypeError, "keyword argument 'foo'"),
+        ("a, b = pl.spmd_submit(put, x, z, 0)", ParserSyntaxError, "requires core_num"),
+        ("a, b = pl.spmd_submit(put, x, z, 0, core_num=0)", ParserSyntaxError, "positive"),
+        ("a, b = pl.submit(put, x, z, 0, deps=x)", ParserSyntaxError, "must be a list literal"),
+        ("a, b = pl.submit(put, x, z, 0, deps=[x])", ParserTypeError, "TaskId"),
+        ("a, b = pl.submit(put, x, z, 0, deps=[3])", ParserTypeError, "TaskId"),
+        ("a, b = pl.submit(put, x, z, 0, allow_early_resolve=1)", ParserSyntaxError, "boolean literal"),
+        ("a, b = pl.submit(put, x, z, 0, dumps=[x, x])", ParserTypeError, "more than once"),
+        ("a, b = pl.submit(put, x, z, 0, dumps=[nobody])", ParserTypeError, "unknown name"),
+        ("a, b = pl.submit(put, x, z, 0, dumps=[x[0]])", ParserSyntaxError, "bare tensor names"),
+        ("pl.submit(put, x, z, 0, predicate=(1 < x[0, 0] < 3))", ParserSyntaxError, "single comparison"),
+        ("pl.submit(put, x, z, 0, predicate=x)", ParserSyntaxError, "single comparison"),
+        ("pl.submit(put, x, z, 0, predicate=(x[0] > 1))", ParserSyntaxError, "one tensor element"),
+        ("pl.submit(put, x, z, 0, predicate=(peer > 1))", ParserSyntaxError, "one tensor element"),
+        ("t = pl.system.task_dummy()", ParserTypeError, "requires keyword argument 'deps'"),
+        ("t = pl.system.task_dummy([])", ParserTypeError, "does not accept positional arguments"),
+        ("t = pl.no_dep(x)", ParserSyntaxError, "wraps an argument"),
+        ("put(pl.no_dep(x, x), z, 0)", ParserSyntaxError, "exactly one argument"),
+        (
+            "with pl.at(level=pl.Level.CORE_GROUP, deps=[me]) as me:\n    put(x, z, 0)",
+            ParserSyntaxError,
+            "produced by the task",
+        ),
+    ],
+)
+def test_refused(body, error, words):
+    refused(body, error, words)
+
+
+def test_kernels_and_hosts_submit_nothing():
+    text = text_of("put(x, z, 0)").replace("    pl.store(pl.load(x, [0, 0], [1, 8]), [at, 0], z)\n",
+                                           "    a, b = pl.submit(move, z, 0, 1)\n")
+    x, z = inputs()
+    with pytest.raises(ParserSyntaxError, match="only be used in a per-device wrapper"):
+        from_text(text)["host"](x, z, config=config(1))
