@@ -54,7 +54,7 @@ extern "C" {
     X(FP8E8M0, "fp8e8m0", 8, 's')     \
     X(FP4, "fp4", 4, 's')             \
     X(INT4, "int4", 4, 'n')           \
-    X(UINT4, "uint4", 4, 'n')       \
+    X(UINT4, "uint4", 4, 'n')         \
     X(TASK_ID, "task_id", 64, 't')
 
 typedef enum pypto_dtype {

@@ -33,6 +33,8 @@ dsl_value lower_array_item(lowering *fl, dsl_value array, const syntax_expr *e, 
 void lower_array_write(lowering *fl, dsl_value array, const syntax_expr *target, dsl_value v,
                        pypto_span span)
 {
+    if (v.kind == VALUE_NONE && array.var->type.dtype == PYPTO_TASK_ID)
+        v = no_task(fl->a, v.span);
     dsl_value values[3] = {array, poison(), v};
     if (eval_index(fl, target, &values[1]) && v.kind != VALUE_POISON)
         lower_values(fl, op_get(OP_ARRAY_SET), values, 3, span, -1);

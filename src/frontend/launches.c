@@ -42,6 +42,16 @@ static bool add_tasks(lowering *fl, const dsl_value *v, task_list *tasks)
         }
         return true;
     }
+    if (is_array(v) && v->var->type.dtype == PYPTO_TASK_ID) {
+        const int64_t count = ir_static_elems(&v->var->type);
+        for (int64_t i = 0; i < count; i++) {
+            const dsl_value parts[2] = {*v, literal_int(fl->a, i, v->span)};
+            const dsl_value element = lower_values(fl, op_get(OP_ARRAY_GET), parts, 2, v->span, -1);
+            if (!add_tasks(fl, &element, tasks))
+                return false;
+        }
+        return true;
+    }
     if (v->kind == VALUE_SCALAR && v->expr->dtype == PYPTO_TASK_ID) {
         if (v->expr->kind != IR_INT)
             vec_push(fl->a, tasks, v->expr);

@@ -84,8 +84,9 @@ typedef enum binding_state {
     BINDING_POISONED, /* its definition failed */
     BINDING_PARTIAL,  /* defined on some of the paths that lead here: span, by_loop */
     BINDING_CONFLICT, /* defined with different types on the paths that lead here: v, other */
-    BINDING_INSIDE,   /* v is a value of the scope at `span`, whose function is over */
-    BINDING_LOOP_END  /* was the variable of a loop that has ended: loop, block, previous */
+    BINDING_OUTSIDE, /* v is a value of the function around the scope at `span`, and cannot enter it */
+    BINDING_INSIDE,  /* v is a value of the scope at `span`, whose function is over */
+    BINDING_LOOP_END /* was the variable of a loop that has ended: loop, block, previous */
 } binding_state;
 
 /* A binding does not change once others may see it; assigning makes a new one. Only `read` is a

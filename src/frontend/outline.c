@@ -176,8 +176,7 @@ static bool can_enter(const ir_var *var)
     return kind == IR_SCALAR || kind == IR_TENSOR || kind == IR_WINDOW;
 }
 
-/* False: a value that has no place in the new function; its name stays as it is, which is an error where
- * it is used. */
+/* False: a value that has no place in the new function. */
 static bool value_inside(outlining *o, dsl_value *v)
 {
     if (v->kind == VALUE_TUPLE) {
@@ -237,9 +236,13 @@ static void enter_names(outlining *o, const name_set *names)
     for (int64_t i = 0; i < names->count; i++) {
         binding *b = fl->names.bindings[names->items[i]];
         dsl_value v = b->v;
-        if (b->state != BINDING_BOUND || !has_variables(&v) || !value_inside(o, &v))
+        if (b->state != BINDING_BOUND || !has_variables(&v))
             continue;
         binding *inside = copy_binding(fl, b);
+        if (!value_inside(o, &v)) {
+            inside->state = BINDING_OUTSIDE;
+            inside->span = o->f->span;
+        }
         inside->v = v;
         inside->cell = false;
         inside->origin = b;

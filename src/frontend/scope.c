@@ -413,6 +413,12 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
                          fl->names.names[name], b->span.line);
         scope_poison(fl, name);
         break;
+    case BINDING_OUTSIDE:
+        v = report(fl->fe, DIAG_BAD_SCOPE, span, "take the number that is needed before the scope",
+                   "'%s' is a %s of the function around the scope at line %d, and cannot enter it",
+                   fl->names.names[name], type_name(fl->a, &b->v), b->span.line);
+        scope_poison(fl, name);
+        break;
     case BINDING_INSIDE:
         v = report(fl->fe, DIAG_BAD_SCOPE, span,
                    "store it into a tensor in the scope, and read that behind it",

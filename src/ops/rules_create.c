@@ -41,7 +41,7 @@ bool rule_array_create(op_call *call, ir_type *result)
     if (ir_is_float(dtype->dtype))
         return rule_fail(call, DIAG_DTYPE_MISMATCH, dtype,
                          "use a tile: pl.create_tile([1, n], dtype), and t[0, i]",
-                         "an Array has elements of an integer type or BOOL, not %s",
+                         "an Array has elements of an integer type, BOOL or TASK_ID, not %s",
                          pypto_dtype_name(dtype->dtype));
     *result = (ir_type){.kind = IR_ARRAY, .dtype = dtype->dtype, .ndim = 1};
     result->shape[0] = ir_int(call->program->a, count);

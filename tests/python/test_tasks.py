@@ -269,6 +269,35 @@ def test_lists_and_comprehensions_of_ids():
     np.testing.assert_array_equal(z[:, 3], 2 * x[:, 0])
 
 
+def test_arrays_of_ids():
+    body = """
+    ids = pl.array.create(4, pl.TASK_ID)
+    with pl.manual_scope():
+        for k in pl.range(3):
+            with pl.at(level=pl.Level.CORE_GROUP, deps=[ids[k]]) as tid:
+                linger(x, (3 - pl.cast(k, pl.INT32)) * 1000)
+                pl.store(pl.load(x, [0, 0], [1, 8]), [k, 0], z)
+            ids[k + 1] = tid
+        ids[0] = None
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[ids]) as last:
+            t = pl.add(pl.load(z, [0, 0], [1, 8]), pl.load(z, [1, 0], [1, 8]))
+            pl.store(pl.add(t, pl.load(z, [2, 0], [1, 8])), [3, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[ids[k] for k in range(4)] ):
+            pl.store(pl.load(z, [2, 0], [1, 8]), [4, 0], z)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, :5], x[0, 0] * [[1], [1], [1], [3], [1]])
+
+
+def test_arrays_do_not_enter_scopes():
+    body = """
+    numbers = pl.array.create(4, pl.INT32)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(z, [0, 0], numbers[0])
+    """
+    assert "'numbers'" in refused(body, ParserSyntaxError, "cannot enter it").message
+
+
 def test_submit_gives_a_result_and_an_id():
     body = """
     with pl.manual_scope():
