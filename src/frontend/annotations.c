@@ -498,6 +498,9 @@ static dsl_annotation read_shaped(lowering *fl, const char *path, const syntax_e
     bool dtype_ok = read_dtype(fl, e->items.items[1], &result.type.dtype);
     if (!shape_ok || !dtype_ok)
         return failed();
+    if (result.type.dtype == PYPTO_TASK_ID && result.type.kind != IR_ARRAY)
+        return bad(fl, e->items.items[1]->span, "use pl.array.create(n, pl.TASK_ID)",
+                   "ids of tasks are in scalars and arrays only");
     int64_t last = 0;
     if (pypto_dtype_packed(result.type.dtype) && result.type.ndim > 0 &&
         (!ir_is_const_int(result.type.shape[result.type.ndim - 1], &last) || last % 2 != 0))

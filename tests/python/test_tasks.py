@@ -346,6 +346,13 @@ def test_a_predicate_out_of_bounds():
         from_text(text)["host"](x, z, config=config(1))
 
 
+def test_ids_are_in_no_tensor():
+    x, z = inputs()
+    text = text_of("put(x, z, 0)").replace("z: pl.Out[pl.Tensor[[N, 8], pl.INT32]], at", "z: pl.Out[pl.Tensor[[N, 8], pl.TASK_ID]], at")
+    with pytest.raises(ParserTypeError, match="scalars and arrays only"):
+        from_text(text)["host"](x, z, config=config(1))
+
+
 # ---- errors ----
 
 
