@@ -224,6 +224,15 @@ PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile,
 PYPTO_API pld_tensor pld_create_tensor(pld_core *core, int32_t dtype, int32_t ndim,
                                        const int64_t *shape, double value);
 
+/* Prints lines to the standard output, the rank in front of each. The pieces of a line are collected until
+ * pld_print_end(); nothing else may be called meanwhile. `format` has one conversion, of long long or double. */
+PYPTO_API void pld_print_text(pld_core *core, const char *text);
+PYPTO_API void pld_print_int(pld_core *core, const char *format, int64_t value);
+PYPTO_API void pld_print_float(pld_core *core, const char *format, double value);
+PYPTO_API void pld_print_tile(pld_core *core, int32_t dtype, const void *tile, int32_t ndim,
+                              const int64_t *extents, const int64_t *valid);
+PYPTO_API void pld_print_end(pld_core *core);
+
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
  * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. In a wrapper
  * each of them first waits as pld_await does. */
@@ -431,6 +440,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
     (pld_line(core, __LINE__), pld_tile_assemble(core, __VA_ARGS__))
 #define pld_create_tensor(core, ...) \
     (pld_line(core, __LINE__), pld_create_tensor(core, __VA_ARGS__))
+#define pld_print_end(core) (pld_line(core, __LINE__), pld_print_end(core))
 #define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))

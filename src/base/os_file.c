@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Reads up to `capacity` bytes of the file; the count, or -1. */
@@ -251,4 +252,38 @@ os_names os_list_dir(arena *a, const char *path)
     for (int64_t i = 0; i < count; i++)
         vec_push(a, &found, names[i]);
     return found;
+}
+
+int64_t os_write_some(int fd, const void *bytes, int64_t count)
+{
+    ssize_t written;
+    do
+        written = write(fd, bytes, (size_t)count);
+    while (written < 0 && errno == EINTR);
+    return written;
+}
+
+bool os_is_traced(void)
+{
+    static const char key[] = "TracerPid:";
+    FILE *file = fopen("/proc/self/status", "re");
+    char line[256];
+    long tracer = 0;
+    while (file != NULL && fgets(line, (int)sizeof line, file) != NULL)
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            tracer = strtol(line + sizeof key - 1, NULL, 10);
+    if (file != NULL)
+        fclose(file);
+    return tracer != 0;
+}
+
+void os_sleep_ms(int32_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    (void)nanosleep(&time, NULL);
+}
+
+int32_t os_process_id(void)
+{
+    return getpid();
 }

@@ -54,6 +54,11 @@ static const char *operand_text(emitter *e, const op_param *param, const ir_oper
                          operand->exprs, operand->count);
     case IR_OPERAND_DTYPE: return c_dtype_name(operand->dtype);
     case IR_OPERAND_ENUM: return enum_text(e, param->enum_name, operand->number);
+    case IR_OPERAND_TEXT: {
+        text out = {.a = e->a};
+        text_quoted(&out, operand->text);
+        return out.bytes;
+    }
     }
     return "0";
 }
@@ -358,6 +363,8 @@ static const char *part_text(emitter *e, const template *t, const ir_operand *op
         return tile_extents(e, operand->var, operand->var->type.ndim, false);
     if (strcmp(part, "ndim") == 0)
         return arena_printf(e->a, "%d", operand->var->type.ndim);
+    if (strcmp(part, "dtype") == 0)
+        return c_dtype_name(operand->var->type.dtype);
     if (strcmp(part, "width") == 0)
         return arena_printf(e->a, "%lld", (long long)pypto_dtype_bytes(operand->var->type.dtype));
     if (strncmp(part, "store:", 6) == 0)

@@ -192,6 +192,33 @@ bool shape_value(lowering *fl, const dsl_value *v, pypto_span span, dsl_value *r
     return true;
 }
 
+/* The number of the dimension is known at run time only: an array of the extents has the answer. */
+static dsl_value chosen_dim(lowering *fl, const dsl_value *v, const dsl_value *shape,
+                            dsl_value index, pypto_span span)
+{
+    if (fl->ir->plane == PLD_PLANE_HOST)
+        return report(fl->fe, DIAG_NOT_CONSTANT, index.span, "write x.shape[0]",
+                      "the dimension of pl.tensor.dim must be a constant in a host function");
+    ir_type type = {.kind = IR_ARRAY, .dtype = PYPTO_INDEX, .ndim = 1};
+    type.shape[0] = ir_int(fl->a, shape->count);
+    ir_var *array = ir_var_create(fl->fe->program, fl->ir, IR_VAR_LOCAL,
+                                  arena_printf(fl->a, "%s_shape", v->var->name), type, span);
+    ir_stmt *create = ir_stmt_create(fl->fe->program, fl->block, IR_DO, span);
+    create->op_def = op_get(OP_ARRAY_CREATE);
+    create->target = array;
+    create->operand_count = create->op_def->param_count;
+    create->operands = arena_array(fl->a, ir_operand, create->operand_count);
+    create->operands[0] = (ir_operand){.kind = IR_OPERAND_EXPR, .expr = type.shape[0]};
+    create->operands[1] = (ir_operand){.kind = IR_OPERAND_DTYPE, .dtype = PYPTO_INDEX};
+    dsl_value place = var_value(fl->a, array, span);
+    for (int32_t i = 0; i < shape->count; i++) {
+        dsl_value values[3] = {place, literal_int(fl->a, i, span), shape->items[i]};
+        lower_values(fl, op_get(OP_ARRAY_SET), values, 3, span, -1);
+    }
+    dsl_value values[2] = {place, index};
+    return lower_values(fl, op_get(OP_ARRAY_GET), values, 2, span, -1);
+}
+
 static dsl_value lower_dim(lowering *fl, const syntax_expr *e)
 {
     dsl_value shape;
@@ -207,8 +234,7 @@ static dsl_value lower_dim(lowering *fl, const syntax_expr *e)
         return report(fl->fe, DIAG_KIND_MISMATCH, v.span, NULL,
                       "pl.tensor.dim takes a tensor, not %s", describe(fl->a, &v));
     if (!ir_is_const_int(index.expr, &i))
-        return report(fl->fe, DIAG_NOT_CONSTANT, index.span, NULL,
-                      "the dimension of pl.tensor.dim must be a constant");
+        return chosen_dim(fl, &v, &shape, index, e->span);
     i += i < 0 ? shape.count : 0;
     if (i < 0 || i >= shape.count)
         return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
@@ -239,6 +265,8 @@ bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_val
         *result = lower_static_assert(fl, e);
     else if (strcmp(path, "pl.static_print") == 0)
         *result = lower_static_print(fl, e);
+    else if (strcmp(path, "pl.printf") == 0)
+        *result = lower_printf(fl, e);
     else if (strcmp(path, "pl.tensor.dim") == 0 || strcmp(path, "pl.dim") == 0)
         *result = lower_dim(fl, e);
     else if (strcmp(path, "pl.submit") == 0 || strcmp(path, "pl.spmd_submit") == 0)

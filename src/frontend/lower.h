@@ -16,6 +16,7 @@
  *   subscripts.c   x[...]: views, elements, assignments
  *   host_views.c   x[...] in host functions
  *   arrays.c       pl.array: elements
+ *   printing.c     pl.printf
  *   tensor_values.c  tensors where kernels want tiles
  *   calls.c        calls between DSL functions
  *   launches.c     how a task is submitted: deps, pl.no_dep, predicates, pl.submit
@@ -519,6 +520,10 @@ void lower_array_write(lowering *fl, dsl_value array, const syntax_expr *target,
                        pypto_span span);
 /* pl.array.update_element, its operands checked: the array with one element changed. */
 dsl_value update_array(lowering *fl, const op_call *call, int64_t target);
+
+/* ---- printing.c ---- */
+
+dsl_value lower_printf(lowering *fl, const syntax_expr *e);
 
 /* ---- host_views.c ---- */
 

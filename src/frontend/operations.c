@@ -240,6 +240,11 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
         return true;
     case VALUE_POISON: return false;
     case VALUE_STRING:
+        if (param->kind == OPERAND_TEXT) {
+            operand->kind = IR_OPERAND_TEXT;
+            operand->text = v->text;
+            return true;
+        }
         if (param->kind == OPERAND_WORD) {
             const enum_member *member = enum_find(param->enum_name, v->text);
             operand->kind = IR_OPERAND_ENUM;

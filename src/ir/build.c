@@ -106,6 +106,7 @@ static bool operand_equal(const ir_operand *x, const ir_operand *y)
     case IR_OPERAND_EXPR: return ir_expr_equal(x->expr, y->expr);
     case IR_OPERAND_DTYPE: return x->dtype == y->dtype;
     case IR_OPERAND_ENUM: return x->number == y->number;
+    case IR_OPERAND_TEXT: return strcmp(x->text, y->text) == 0;
     case IR_OPERAND_LIST: break;
     }
     if (x->count != y->count)

@@ -106,7 +106,8 @@ typedef enum ir_operand_kind {
     IR_OPERAND_EXPR,  /* expr: a scalar */
     IR_OPERAND_LIST,  /* exprs[count]: offsets, extents, a shape */
     IR_OPERAND_DTYPE, /* dtype */
-    IR_OPERAND_ENUM   /* number: value of an enumeration member */
+    IR_OPERAND_ENUM,  /* number: value of an enumeration member */
+    IR_OPERAND_TEXT   /* text */
 } ir_operand_kind;
 
 typedef struct ir_operand {
@@ -117,6 +118,7 @@ typedef struct ir_operand {
     int32_t count;
     pypto_dtype dtype;
     int64_t number;
+    const char *text;
     pypto_span span;
 } ir_operand;
 

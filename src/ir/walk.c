@@ -14,7 +14,8 @@ static void visit_operand(const ir_operand *operand, ir_var_visitor visit, void 
         break;
     case IR_OPERAND_NONE:
     case IR_OPERAND_DTYPE:
-    case IR_OPERAND_ENUM: break;
+    case IR_OPERAND_ENUM:
+    case IR_OPERAND_TEXT: break;
     }
 }
 

@@ -118,6 +118,7 @@ static const struct kind_word {
     {"valid", OPERAND_VALID},
     {"shape", OPERAND_SHAPE},
     {"dtype", OPERAND_DTYPE},
+    {"text", OPERAND_TEXT},
     {"bool", OPERAND_BOOL},
     {"pad", OPERAND_PAD},
     {"int|shape", OPERAND_INT_OR_SHAPE},

@@ -11,7 +11,7 @@
  *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar | tile|offsets
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
- *                one integer) | word:RoundMode (a string) | valid (integer
+ *                one integer) | word:RoundMode (a string) | text | valid (integer
  *                scalars, one per dimension) | dtype | bool (True or False) | pad (of PadValue) |
  *                enum:NotifyOp ...
  *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand;
@@ -87,6 +87,7 @@ typedef enum op_operand {
     OPERAND_DTYPE,
     OPERAND_BOOL, /* a constant: True or False */
     OPERAND_ENUM,
+    OPERAND_TEXT,
     OPERAND_PAD, /* a member of PadValue, or 0, inf, -inf */
     OPERAND_WORD /* a member of an enumeration, as a string or by its number */
 } op_operand;

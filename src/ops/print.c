@@ -133,6 +133,7 @@ static void print_operand(text *out, const ir_operand *operand, const op_param *
         }
         text_add(out, "]");
         break;
+    case IR_OPERAND_TEXT: text_quoted(out, operand->text); break;
     case IR_OPERAND_ENUM: {
         const char *enumeration = param != NULL ? param->enum_name : NULL;
         const char *member =

@@ -51,6 +51,7 @@ static const char *operand_text(const ir_operand *operand)
     case IR_OPERAND_EXPR: return ir_kind_name(IR_SCALAR);
     case IR_OPERAND_LIST: return "list";
     case IR_OPERAND_DTYPE: return "dtype";
+    case IR_OPERAND_TEXT: return "string";
     case IR_OPERAND_ENUM: return "enumeration member";
     }
     return "?";
@@ -253,6 +254,8 @@ static bool check_operand(op_call *call, int32_t index)
     case OPERAND_DTYPE:
         return operand->kind == IR_OPERAND_DTYPE ||
                wrong_kind(call, index, "a dtype (pl.FP32, ...)");
+    case OPERAND_TEXT:
+        return operand->kind == IR_OPERAND_TEXT || wrong_kind(call, index, "a string");
     case OPERAND_ENUM: return check_enum(call, index);
     case OPERAND_WORD: return check_word(call, index);
     case OPERAND_INDICES: return check_indices(call, index);

@@ -1,4 +1,4 @@
-/* Type rules of what a function makes for itself: tensors, and arrays with their elements. */
+/* Type rules of what a function makes for itself: tensors, arrays with their elements, and printed lines. */
 #include "ops/rules.h"
 
 #include "ops/dtypes.h"
@@ -80,4 +80,14 @@ bool rule_array_set(op_call *call, ir_type *result)
                          "a %s does not go into an Array of %s", pypto_dtype_name(have),
                          pypto_dtype_name(result->dtype));
     return check_array_index(call) && rule_match_scalar(call, value, result->dtype);
+}
+
+/* ---- printing ---- */
+
+/* The front end has matched values and format. */
+bool rule_print(op_call *call, ir_type *result)
+{
+    (void)call;
+    *result = (ir_type){.kind = IR_NONE};
+    return true;
 }

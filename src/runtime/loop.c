@@ -7,9 +7,11 @@
 #include "runtime/rank.h"
 
 #include "base/alloc.h"
+#include "base/os.h"
 
 #include <fenv.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t call_of(const dispatch *d)
@@ -435,8 +437,20 @@ void rank_destroy(rank *r)
     }
     tasks_free_pool(r);
     memory_destroy(&r->spare);
+    print_destroy(&r->printed);
     alloc_free(r->by_number);
     sched_destroy(&r->s);
+}
+
+/* Somebody types meanwhile, so looking ten times a second is soon enough. The rank counts as running: nobody
+ * takes its silence for a deadlock. */
+static void await_debugger(rank *r)
+{
+    if (os_is_traced())
+        return;
+    fprintf(stderr, "pypto: rank %d waits for a debugger: gdb -p %d\n", r->s.rank, os_process_id());
+    while (!atomic_load_explicit(&r->ending, memory_order_acquire) && !os_is_traced())
+        os_sleep_ms(100);
 }
 
 void rank_loop(rank *r)
@@ -446,6 +460,8 @@ void rank_loop(rank *r)
     fesetenv(FE_DFL_ENV);
     atomic_store_explicit(&r->s.header->state, RANK_RUNNING, memory_order_relaxed);
     atomic_fetch_add_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
+    if (r->debugged)
+        await_debugger(r);
     while (!atomic_load_explicit(&r->ending, memory_order_acquire)) {
         if (obey_poison(r) || (r->s.outer != NULL && start_waiting(r)))
             continue;

@@ -10,6 +10,7 @@
 
 #include "runtime/graph.h"
 #include "runtime/memory.h"
+#include "runtime/print.h"
 #include "runtime/protocol.h"
 #include "runtime/queue.h"
 #include "sched/sched.h"
@@ -74,9 +75,11 @@ struct rank {
     dispatch **by_number; /* [number % DONE_WINDOW], of those not complete */
     dispatch *pool;
     task *task_pool;
+    print_buffer printed;      /* of the pl.printf that runs */
     memory spare;              /* of dispatches that are complete */
     outer_wait **waiting_last; /* end of s.outer, the list of waiting dispatches */
     bool counted_waiting;      /* in set_header.dispatch_waiters */
+    bool debugged;             /* waits for a debugger before it begins */
     _Atomic bool ending;
     /* Filled by the control thread (release), read by the rank's thread (acquire). */
     _Atomic(const pld_program *) programs[RANK_PROGRAMS];

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/os.h"
+#include "base/settings.h"
 #include "process/channel.h"
 #include "process/parent.h"
 #include "runtime/protocol.h"
@@ -143,6 +144,13 @@ static void release_objects(worker *w)
     }
 }
 
+/* PYPTO_GDB names this rank. */
+static bool is_debugged(int32_t number)
+{
+    const char *wanted = setting_text(SETTING_GDB);
+    return wanted[0] != '\0' && setting_int(SETTING_GDB) == number;
+}
+
 static int serve(worker *w)
 {
     pypto_status status = greet(w);
@@ -159,6 +167,7 @@ static int serve(worker *w)
     pthread_t control;
     int error = pthread_create(&control, NULL, control_thread, w);
     if (error == 0) {
+        w->rank.debugged = is_debugged(w->rank.s.rank);
         rank_loop(&w->rank);
         pthread_join(control, NULL);
     }

@@ -106,6 +106,34 @@ def test_elements_by_their_number():
             run("y[0, 0] = pl.read(x, n)", n=index)
 
 
+def test_one_number_counts_elements():
+    kernel = """
+        t = pl.load(x[1], [0, 0], [4, 8])
+        y[0, 0] = pl.read(x, 77)
+        y[0, 1] = pl.read(x[n], n * 9)
+        y[0, 2] = pl.read(t, n + 20)
+        pl.write(t, 31, 1000)
+        y[0, 3] = t[3, 7]
+        pl.write(y, n + 8, 5)
+        pl.write(y[0:4, 2:4], 7, 6)
+        """
+    x, y = run(kernel)
+    assert y[0, 0, :4].tolist() == [x.flat[77], x[0, 1].flat[9], x[0, 1].flat[21], 1000]
+    assert y[0, 1, 1] == 5 and y[0, 3, 3] == 6
+
+
+def test_the_extent_of_a_dimension_known_at_run_time():
+    kernel = """
+        for i in pl.range(3):
+            y[0, i] = pl.cast(pl.tensor.dim(x, i), pl.INT32)
+        y[1, 0] = pl.cast(pl.tensor.dim(y[0:2, 1:6], n), pl.INT32)
+        """
+    x, y = run(kernel)
+    assert y[0, 0, :3].tolist() == [3, 4, 8] and y[0, 1, 0] == 5
+    with pytest.raises(pypto.Error, match="index 4 is outside array 'x_shape'"):
+        run("y[0, 0] = pl.cast(pl.tensor.dim(x, n + 3), pl.INT32)")
+
+
 def test_views_in_wrappers():
     x, y = run(wrapper="for i in pl.range(2):\n    copy(x[i, 1:3], y[i * 2:i * 2 + 2])")
     assert (y[0, 0:2] == x[0, 0, 1:3]).all()
@@ -341,6 +369,11 @@ def test_a_view_out_of_bounds():
         ("y[0:2, :] = x[0]", "shape mismatch on source axis 0"),
         ("y[0:2, :] = pl.load(x[0], [0, 0], [2, 4])", "shape mismatch on source axis 1"),
         ("y[0:2, :] = pl.cast(x[0, 0:2], pl.FP32)", "dtype fp32"),
+        ("m = pl.read(x, 96)", "offset 3 of dimension 0|past the end of dimension 0"),
+        ("m = pl.read(x, -1)", "must be non-negative"),
+        ("m = pl.read(x, 1.5)", "must be a list or tuple, not a Scalar"),
+        ("m = pl.read(x, [5])", "rank is 1, but the Tensor has rank 3"),
+        ("m = pl.read(x, n + 95)\ny[0, 0] = m", "leaves parameter 'x'"),
         ("n[0] = 3", "Subscript requires Tuple, Tensor"),
     ],
 )
