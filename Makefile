@@ -34,6 +34,7 @@ check: ## all of `make`, then every test
 soak: all ## long runs: minutes of kills, calls and computing; new random programs
 	@scripts/install-deps check
 	$(VENV)/bin/python -m pytest -q tests/soak
+	scripts/model long
 	PYPTO_PROPERTY=soak $(VENV)/bin/python -m pytest -q tests/property
 
 fuzz: ## fuzz the compiler for MINUTES (10) with new random inputs

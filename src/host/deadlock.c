@@ -1,8 +1,10 @@
 /* Deadlocks: whether there is one, and what is said about it.
  *
- * Whether: every rank is parked, every wait that they have published is false, nothing posted has not
- * been taken, and every rank's epoch is the same before and after that look. Then nothing can ever
- * change, because only ranks (and the host, which is here) change anything.
+ * Whether: the epochs of all ranks are read, each must say "parked"; then every wait that they have
+ * published must be false and everything posted taken; then the epochs must be the same again. So there
+ * was a moment, between the last of the first readings and the first of the second ones, at which all
+ * were parked and all of it was true. Nothing can ever change then, because only ranks (and the host,
+ * which is here) change anything. tests/model/sleep.pml checks this exhaustively.
  *
  * Why: each rank keeps an account of the cells that it has notified and waited for in this call
  * (segment.h, signal_entry). From these follows who has notified the cells waited for, who has not,
@@ -17,17 +19,15 @@
 
 /* ---- whether ---- */
 
-/* One reading of a rank: true when it is parked and nothing that it waits for has come. */
+/* Whether nothing that a parked rank waits for has come. */
 static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
 {
     const rank_header *h = segment_rank(&w->seg, rank);
-    if (atomic_load_explicit(&h->state, memory_order_acquire) != RANK_PARKED)
-        return false;
-    const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
+    const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_acquire);
     if (waits > WAIT_SLOTS)
         return false; /* more than can be looked at: not provable */
     const uint64_t posted = atomic_load_explicit(&h->posted, memory_order_seq_cst);
-    const uint64_t taken = atomic_load_explicit(&h->taken, memory_order_relaxed);
+    const uint64_t taken = atomic_load_explicit(&h->taken, memory_order_acquire);
     const uint64_t completed = atomic_load_explicit(&h->completed, memory_order_seq_cst);
     if ((posted != taken && taken - completed < DONE_WINDOW) || (waits == 0 && taken != completed))
         return false; /* it has not woken up for its work yet */
@@ -40,21 +40,26 @@ static bool rank_is_stuck(const pypto_worker *w, int32_t rank)
     return true;
 }
 
-/* All ranks stuck between two equal readings of their epochs: the state existed. */
+static uint64_t epoch_of(const pypto_worker *w, int32_t rank)
+{
+    return atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire);
+}
+
 static bool all_stuck(const pypto_worker *w)
 {
     uint64_t before[PYPTO_MAX_RANKS];
     if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) != 0)
         return false;
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
-        before[rank] =
-            atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire);
-        if (!rank_is_stuck(w, rank))
+        before[rank] = epoch_of(w, rank);
+        if (!epoch_is_parked(before[rank]))
             return false;
     }
     for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->epoch, memory_order_acquire) !=
-            before[rank])
+        if (!rank_is_stuck(w, rank))
+            return false;
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        if (epoch_of(w, rank) != before[rank])
             return false;
     return atomic_load_explicit(&w->seg.set->outstanding, memory_order_seq_cst) > 0;
 }

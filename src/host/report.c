@@ -98,7 +98,7 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
         return;
     }
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
-    if (atomic_load_explicit(&h->state, memory_order_relaxed) == RANK_PARKED && waits > 0) {
+    if (epoch_is_parked(atomic_load_explicit(&h->epoch, memory_order_relaxed)) && waits > 0) {
         for (uint32_t i = 0; i < waits && i < WAITS_SHOWN; ++i) {
             wait_entry wait;
             wait_copy(&wait, &h->waits[i]);

@@ -458,7 +458,6 @@ void rank_loop(rank *r)
     /* A library loaded with -ffast-math may have switched denormals off for the thread that we
      * inherit from; results must not depend on it. */
     fesetenv(FE_DFL_ENV);
-    atomic_store_explicit(&r->s.header->state, RANK_RUNNING, memory_order_relaxed);
     atomic_fetch_add_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     if (r->debugged)
         await_debugger(r);

@@ -154,5 +154,5 @@ void queue_pop(queue_reader *r, const queue_record *record)
 {
     r->position += record->bytes;
     ++r->taken;
-    atomic_store_explicit(&r->header->taken, r->taken, memory_order_relaxed);
+    atomic_store_explicit(&r->header->taken, r->taken, memory_order_release);
 }

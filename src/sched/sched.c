@@ -370,8 +370,7 @@ static void park(sched *s)
 {
     rank_header *h = s->header;
     publish_waits(s);
-    atomic_store_explicit(&h->state, RANK_PARKED, memory_order_relaxed);
-    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_release); /* pairs with the host's look */
+    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst); /* parked */
     const uint32_t bell = atomic_load_explicit(&h->bell, memory_order_seq_cst);
     atomic_fetch_add_explicit(&h->sleepers, 1, memory_order_seq_cst);
     if (!s->has_work(s->context) && !any_satisfied(s)) {
@@ -380,9 +379,8 @@ static void park(sched *s)
         s->seg.transport->sleep(&h->bell, bell);
         atomic_fetch_add_explicit(&s->seg.set->running, 1, memory_order_seq_cst);
     }
+    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst); /* no longer */
     atomic_fetch_sub_explicit(&h->sleepers, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_release);
-    atomic_store_explicit(&h->state, RANK_RUNNING, memory_order_relaxed);
 }
 
 static void idle(sched *s)

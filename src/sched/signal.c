@@ -200,7 +200,7 @@ static wait_entry describe_wait(const pld_core *core, wait_kind kind, const pld_
                                 int64_t index, const int64_t *cell, int64_t expected,
                                 pld_wait_cmp cmp)
 {
-    wait_entry wait = {.kind = kind,
+    wait_entry wait = {.kind = (int32_t)kind,
                        .program = core->program,
                        .function = core->function_index,
                        .line = core->line,

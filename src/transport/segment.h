@@ -19,8 +19,9 @@
  *   because with a flag the second of two sleepers could clear the first one's mark.
  *
  *   Park. `running` in the set header counts ranks that are not asleep. The rank that makes it 0
- *   rings the host. `epoch` of a rank changes whenever it falls asleep or wakes: two equal readings
- *   around a look at its wait table mean that the table was true all the time.
+ *   rings the host. A rank that is about to sleep publishes what it waits for and then makes `epoch`
+ *   odd; the first thing that it does when it goes on is to make it even. Two equal odd readings mean
+ *   that it was parked, and its wait table true, all the time between them.
  *
  *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it.
  *   The owner tells (seq_cst) when a dispatch's effects are in memory: `completed` is the number up to
@@ -54,12 +55,6 @@
 #define DONE_WINDOW 65536
 
 #define FAILURE_TEXT 1024
-
-typedef enum rank_state {
-    RANK_STARTING,
-    RANK_RUNNING,
-    RANK_PARKED /* asleep: idle, or every task blocked */
-} rank_state;
 
 typedef enum wait_kind {
     WAIT_NONE,
@@ -134,8 +129,7 @@ typedef struct failure_record {
 
 typedef struct rank_header {
     /* Written by the owner. */
-    _Alignas(CACHE_LINE) _Atomic uint64_t epoch;
-    _Atomic uint32_t state; /* rank_state */
+    _Alignas(CACHE_LINE) _Atomic uint64_t epoch; /* see Park */
     _Atomic uint32_t
         wait_count; /* entries of `waits` in use; more tasks than slots: WAIT_SLOTS + 1 */
     _Atomic uint64_t completed; /* all dispatches up to this one are done */
@@ -173,6 +167,11 @@ static inline signal_entry *segment_signal(rank_header *h, int64_t cell_offset, 
             return e;
     }
     return NULL;
+}
+
+static inline bool epoch_is_parked(uint64_t epoch)
+{
+    return (epoch & 1) != 0;
 }
 
 /* Whether the dispatch of that number (from 1) is done. Seq_cst: see Bell. */
