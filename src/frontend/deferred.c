@@ -41,6 +41,11 @@ static const ir_stmt *first_registration(const ir_block *block)
     return found;
 }
 
+bool has_deferred_wait(const ir_function *f)
+{
+    return first_registration(&f->body) != NULL;
+}
+
 static bool reads_memory(const ir_stmt *s)
 {
     return s->kind == IR_DO && s->op_def->id == OP_READ;

@@ -180,17 +180,17 @@ static bool all_in_state(binding *const *bs, int64_t count, binding_state state)
     return true;
 }
 
-/* Where paths differ, the variable of a loop that has ended is a number like any other. */
-static void keep_loop_ends(lowering *fl, int64_t name, binding **bs, int64_t count)
+/* Where paths differ, the variable of a loop that has ended is a number like any other, and what a scope
+ * has computed a result of it. */
+static void keep_values(lowering *fl, int64_t name, binding **bs, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (bs[i]->state != BINDING_BOUND && bs[i]->state != BINDING_LOOP_END)
+        if (bs[i]->state != BINDING_BOUND && bs[i]->state != BINDING_LOOP_END &&
+            bs[i]->state != BINDING_INSIDE)
             return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (bs[i]->state == BINDING_LOOP_END)
-            keep_loop_variable(fl, name, bs[i]);
-    }
+    for (int64_t i = 0; i < count; i++)
+        keep_value(fl, name, bs[i]);
 }
 
 binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *paths, binding **bs,
@@ -210,7 +210,7 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
         bool nowhere = all_in_state(bs, count, BINDING_UNBOUND);
         return state_binding(fl, nowhere ? BINDING_UNBOUND : BINDING_PARTIAL, span);
     }
-    keep_loop_ends(fl, name, bs, count);
+    keep_values(fl, name, bs, count);
     bool same = true;
     for (int64_t i = 1; i < count; i++) {
         if (bs[0]->state != BINDING_BOUND || bs[i]->state != BINDING_BOUND)

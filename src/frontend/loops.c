@@ -89,8 +89,10 @@ static void carry_names(lowering *fl, const loop *l, const loop_memory *memory)
 {
     for (int64_t i = 0; i < l->assigned.count; i++) {
         int64_t name = l->assigned.items[i];
-        const binding *b = fl->names.bindings[name];
+        binding *b = fl->names.bindings[name];
         ir_type type;
+        if (b->state == BINDING_INSIDE)
+            (void)keep_scope_value(fl, name, b);
         if (b->state != BINDING_BOUND || !value_type(&b->v, &type))
             continue;
         const ir_var *var = value_var(&b->v);
@@ -254,8 +256,7 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
         keep_loop_variable(fl, l->assigned.items[i], entry);
     if (entry->state != BINDING_BOUND || end == entry)
         return false;
-    if (end->state == BINDING_LOOP_END)
-        keep_loop_variable(fl, l->assigned.items[i], end);
+    keep_value(fl, l->assigned.items[i], end);
     if (end->state != BINDING_BOUND || same_value(&entry->v, &end->v) ||
         !meeting_type(fl, (binding *[]){entry, end}, 2, &type))
         return false;
@@ -441,12 +442,19 @@ static void remember(lowering *fl, const loop *l, const meeting *m, loop_memory 
     }
 }
 
+/* Takes out what stands behind a statement (NULL: everything). What has been put in front stays. */
+static void drop_behind(ir_block *block, const ir_stmt *last)
+{
+    while (block->count > 0 && block->items[block->count - 1] != last)
+        block->count--;
+}
+
 /* Lowers the body until every name that it carries has a variable. */
 static void lower_loop(lowering *fl, loop *l)
 {
     loop_memory *memory = remembered(fl, l->syntax);
     int64_t mark = fl->trail.count;
-    int64_t statements = fl->block->count;
+    const ir_stmt *last = fl->block->count > 0 ? fl->block->items[fl->block->count - 1] : NULL;
     for (;;) {
         int64_t errors = fl->fe->error_count;
         int32_t temporaries = fl->temporaries;
@@ -470,7 +478,7 @@ static void lower_loop(lowering *fl, loop *l)
         }
         remember(fl, l, &m, memory, &missing);
         memory->attempts++;
-        fl->block->count = statements;
+        drop_behind(fl->block, last);
         fl->temporaries = temporaries;
         scope_undo(fl, mark);
     }

@@ -86,9 +86,16 @@ typedef enum binding_state {
     BINDING_PARTIAL,  /* defined on some of the paths that lead here: span, by_loop */
     BINDING_CONFLICT, /* defined with different types on the paths that lead here: v, other */
     BINDING_OUTSIDE, /* v is a value of the function around the scope at `span`, and cannot enter it */
-    BINDING_INSIDE,  /* v is a value of the scope at `span`, whose function is over */
+    BINDING_INSIDE,  /* v is a value of the scope at `span`, whose function is over: scope */
     BINDING_LOOP_END /* was the variable of a loop that has ended: loop, block, previous */
 } binding_state;
+
+/* A scope that has been lowered and called: what it has computed can still become a result of it. */
+typedef struct scope_call {
+    ir_function *f;
+    ir_stmt *call;
+    ir_block *block; /* where the call stands */
+} scope_call;
 
 /* A binding does not change once others may see it; assigning makes a new one. Only `read` is a
  * mark. */
@@ -109,6 +116,7 @@ typedef struct binding {
     ir_stmt *loop;
     ir_block *block;
     struct binding *previous;
+    const scope_call *scope; /* INSIDE: NULL when the value cannot leave it */
 } binding;
 
 typedef VEC(ir_var *) var_list;
@@ -344,6 +352,7 @@ dsl_value var_value(arena *a, ir_var *var, pypto_span span);
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
 /* Gives a value that will be read later a place of its own where it could change until then. */
 dsl_value settle(lowering *fl, dsl_value v);
+void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s);
 void scope_set(lowering *fl, int64_t name, binding *b);
 /* Takes back what was bound since fl->trail.count was `mark`. */
 void scope_undo(lowering *fl, int64_t mark);
@@ -598,7 +607,13 @@ typedef struct outline_request {
 
 /* Lowers the body as a function of its own and calls it here; false after an error. */
 bool lower_outlined(lowering *fl, const outline_request *request);
+/* The value of an INSIDE binding is needed outside: it becomes a result of its scope, and the binding BOUND.
+ * False: it stays inside. */
+bool keep_scope_value(lowering *fl, int64_t name, binding *b);
+/* LOOP_END and INSIDE bindings whose value is needed: they become BOUND, where that is possible. */
+void keep_value(lowering *fl, int64_t name, binding *b);
 /* The rules for scopes with pld.system.defer_wait (deferred.c); true where there is none. */
+bool has_deferred_wait(const ir_function *f);
 bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
 /* Whether the variable is one of the function that is being lowered. */
 bool is_own(const lowering *fl, const ir_var *var);

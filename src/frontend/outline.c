@@ -11,7 +11,8 @@
  * before it is lowered, so that everything in it is in terms of the new function from the start: tensors
  * and windows by handle, scalars by value. What the body does not use after all is taken out again.
  * Directions follow from what the body does. Afterwards names that it has bound to storage from outside are
- * bound to that outside; what it has computed itself (tiles, numbers) ends with it (BINDING_INSIDE).
+ * bound to that outside. What it has computed itself, tiles and numbers, stays inside (BINDING_INSIDE) until
+ * it is read behind the scope: only then the scope gets a parameter more, through which it gives it.
  *
  * The new function has no instance: it belongs to its one caller, and stands in front of it in the
  * program. A scope in a loop body that is lowered again is made again, and the earlier one forgotten. */
@@ -26,6 +27,7 @@ typedef struct capture {
 
 typedef struct outlining {
     lowering *fl;
+    const scope_call *results; /* NULL: values stay in the scope */
     ir_function *f;
     VEC(capture) captures;
     capture *args; /* those of them that are left, one per parameter */
@@ -217,8 +219,7 @@ static void settle_names(lowering *fl, const name_set *names)
 {
     for (int64_t i = 0; i < names->count; i++) {
         binding *b = fl->names.bindings[names->items[i]];
-        if (b->state == BINDING_LOOP_END)
-            keep_loop_variable(fl, names->items[i], b);
+        keep_value(fl, names->items[i], b);
         bool plain =
             b->v.kind == VALUE_VAR || (b->v.kind == VALUE_SCALAR && b->v.expr->kind == IR_VAR);
         if (b->state != BINDING_BOUND || plain || !has_variables(&b->v))
@@ -470,9 +471,118 @@ static void leave_name(const outlining *o, int64_t name, const binding *b)
                       .depth = fl->depth};
     if (b->state == BINDING_LOOP_END)
         left->v = scalar_value(ir_ref(fl->a, b->loop->target), b->span);
-    if (inside)
+    if (inside) {
         left->span = o->f->span;
+        left->scope = o->results;
+    }
+    /* A number that the function around has already goes on as a number: loops carry it. */
+    const binding *before = fl->names.bindings[name];
+    if (inside && b->v.kind == VALUE_SCALAR && before->state == BINDING_BOUND &&
+        before->v.kind == VALUE_SCALAR)
+        (void)keep_scope_value(fl, name, left);
     scope_set(fl, name, left);
+}
+
+/* ---- results ---- */
+
+/* The last parameter of the scope, for what it has computed. */
+static ir_var *add_result(lowering *fl, const scope_call *scope, int64_t name, const dsl_value *v,
+                          const dsl_value *tensor)
+{
+    ir_function *f = scope->f;
+    ir_var *param = ir_var_create(fl->fe->program, f, IR_VAR_PARAM, fl->names.names[name],
+                                  tensor->var->type, v->span);
+    param->direction = PLD_OUT;
+    ir_function *around = fl->ir;
+    ir_block *block = fl->block;
+    fl->ir = f;
+    fl->block = &f->body;
+    const dsl_value target = var_value(fl->a, param, v->span);
+    dsl_value *zeros = arena_array(fl->a, dsl_value, PYPTO_MAX_DIMS);
+    for (int32_t d = 0; d < param->type.ndim; d++)
+        zeros[d] = literal_int(fl->a, 0, v->span);
+    const dsl_value origin = {
+        .kind = VALUE_TUPLE, .items = zeros, .count = param->type.ndim, .span = v->span};
+    if (v->kind == VALUE_SCALAR) {
+        const dsl_value values[3] = {target, origin, *v};
+        (void)lower_values(fl, op_get(OP_WRITE), values, 3, v->span, -1);
+    } else {
+        const dsl_value values[3] = {*v, origin, target};
+        (void)lower_values(fl, op_get(OP_STORE), values, 3, v->span, -1);
+    }
+    fl->ir = around;
+    fl->block = block;
+    return param;
+}
+
+static void pass_result(lowering *fl, const scope_call *scope, ir_var *tensor)
+{
+    ir_stmt *call = scope->call;
+    ir_operand *operands = arena_array(fl->a, ir_operand, call->operand_count + 1);
+    for (int32_t i = 0; i < call->operand_count; i++)
+        operands[i] = call->operands[i];
+    operands[call->operand_count++] =
+        (ir_operand){.kind = IR_OPERAND_VAR, .var = tensor, .span = call->span};
+    call->operands = operands;
+}
+
+static int64_t place_of(const ir_block *block, const ir_stmt *s)
+{
+    int64_t at = 0;
+    while (at < block->count && block->items[at] != s)
+        at++;
+    return at;
+}
+
+/* Statements of `from` go into the block of the call, in front of it or behind it. */
+static void insert_beside(lowering *fl, const scope_call *scope, const ir_block *from, bool behind)
+{
+    int64_t at = place_of(scope->block, scope->call) + (behind ? 1 : 0);
+    for (int64_t i = 0; i < from->count; i++)
+        insert_stmt(fl, scope->block, at + i, from->items[i]);
+}
+
+/* A tile becomes a tensor of the wrapper, a number one element of such a tensor, which is read behind the
+ * call. */
+bool keep_scope_value(lowering *fl, int64_t name, binding *b)
+{
+    const scope_call *scope = b->scope;
+    ir_type type;
+    if (scope == NULL || !value_type(&b->v, &type) ||
+        (type.kind != IR_TILE && type.kind != IR_SCALAR) || type.dtype == PYPTO_TASK_ID)
+        return false;
+    ir_block *block = fl->block;
+    ir_block made = {0};
+    fl->block = &made;
+    const bool number = type.kind == IR_SCALAR;
+    dsl_value *extents = arena_array(fl->a, dsl_value, PYPTO_MAX_DIMS);
+    for (int32_t d = 0; d < (number ? 1 : type.ndim); d++)
+        extents[d] = number ? literal_int(fl->a, 1, b->span) : scalar_value(type.shape[d], b->span);
+    const dsl_value values[2] = {
+        {.kind = VALUE_TUPLE, .items = extents, .count = number ? 1 : type.ndim, .span = b->span},
+        {.kind = VALUE_DTYPE, .dtype = type.dtype, .span = b->span}};
+    dsl_value result = lower_values(fl, op_get(OP_CREATE_TENSOR), values, 2, b->span, -1);
+    fl->block = block;
+    if (result.kind != VALUE_VAR)
+        return false;
+    insert_beside(fl, scope, &made, false);
+    (void)add_result(fl, scope, name, &b->v, &result);
+    pass_result(fl, scope, result.var);
+    if (number) {
+        ir_block read = {0};
+        const dsl_value zero = literal_int(fl->a, 0, b->span);
+        const dsl_value origin = {.kind = VALUE_TUPLE, .items = &zero, .count = 1, .span = b->span};
+        const dsl_value from[2] = {result, origin};
+        fl->block = &read;
+        result = lower_values(fl, op_get(OP_READ), from, 2, b->span, name);
+        fl->block = block;
+        insert_beside(fl, scope, &read, true);
+    }
+    for (binding *same = b; same != NULL; same = same->origin) {
+        same->state = BINDING_BOUND;
+        same->v = result;
+    }
+    return true;
 }
 
 /* ---- all of it ---- */
@@ -514,6 +624,14 @@ static bool check_windows(const outlining *o, const outline_request *request)
         return false;
     }
     return true;
+}
+
+/* One block of a kernel gives what it has computed, unless its task must not compute. */
+static bool can_give(const lowering *fl, const scope_call *scope)
+{
+    const ir_launch *launch = scope->call->launch;
+    return fl->ir->plane == PLD_PLANE_CHIP && scope->f->plane == PLD_PLANE_CORE &&
+           (launch == NULL || launch->blocks == NULL) && !has_deferred_wait(scope->f);
 }
 
 bool lower_outlined(lowering *fl, const outline_request *request)
@@ -574,8 +692,13 @@ bool lower_outlined(lowering *fl, const outline_request *request)
     bool ok = fl->fe->error_count == errors_before;
     if (ok) {
         drop_unused(&o);
-        ok =
-            check_windows(&o, request) && check_deferred(fl, request, emit_scope_call(&o, request));
+        scope_call *results = arena_new(fl->a, scope_call);
+        ok = check_windows(&o, request);
+        if (ok)
+            *results = (scope_call){o.f, emit_scope_call(&o, request), fl->block};
+        ok = ok && check_deferred(fl, request, results->call);
+        if (ok && can_give(fl, results))
+            o.results = results;
     }
     for (int64_t i = 0; i < end.changes.count; i++) {
         if (ok)

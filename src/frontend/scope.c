@@ -320,7 +320,7 @@ bool is_cell(const lowering *fl, const ir_var *var)
     return false;
 }
 
-static void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s)
+void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s)
 {
     vec_push(fl->a, block, s);
     for (int64_t i = block->count - 1; i > at; i--)
@@ -377,6 +377,14 @@ void keep_loop_variable(lowering *fl, int64_t name, binding *b)
     }
 }
 
+void keep_value(lowering *fl, int64_t name, binding *b)
+{
+    if (b->state == BINDING_LOOP_END)
+        keep_loop_variable(fl, name, b);
+    else if (b->state == BINDING_INSIDE)
+        (void)keep_scope_value(fl, name, b);
+}
+
 static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
 {
     return report(
@@ -420,6 +428,10 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
         scope_poison(fl, name);
         break;
     case BINDING_INSIDE:
+        if (keep_scope_value(fl, name, b)) {
+            v = b->v;
+            break;
+        }
         v = report(fl->fe, DIAG_BAD_SCOPE, span,
                    "store it into a tensor in the scope, and read that behind it",
                    "'%s' is a %s of the scope at line %d, and does not outlive it",

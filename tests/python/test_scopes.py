@@ -123,6 +123,87 @@ def test_tensor_style_in_a_scope():
     np.testing.assert_array_equal(z[0, 2, 4:], x[0, 0, 2:6])
 
 
+def test_tiles_leave_a_scope_as_tensors():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.mul(x, 2)
+        unused = pl.add(t, 1)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        u = pl.add(t, x)
+        z[0:1, :] = u
+    z2 = u[0:1, 0:8]
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.add(pl.load(z2, [0, 0], [1, 8]), pl.load(t, [0, 0], [1, 8])), [1, 0], z)
+    put(t, z, 2)
+    """
+    x, z = run(body, ranks=2)
+    np.testing.assert_array_equal(z[:, :3], x * [[3], [5], [2]])
+
+
+def test_numbers_leave_a_scope():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        linger(x, 1000)
+        n = pl.read(x, [0, 3])
+        flag = n > 3
+    if flag:
+        put(x, z, n)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(z, [n + 1, 0], n)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, 4], x[0, 0])
+    assert z[0, 5, 0] == 4
+
+
+def test_scopes_in_a_loop_carry_numbers_and_tensors():
+    body = """
+    total = pl.const(0, pl.INT32)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        sum = pl.mul(x, 0)
+    for k in pl.range(5):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            total = total + pl.read(x, [0, k])
+            sum = pl.add(sum, x)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            z = pl.assemble(z, sum, [k, 0])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.add(sum, 100), [6, 0], z)
+    pl.write(z, [7, 0], total)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, :5], x[0, 0] * np.arange(1, 6)[:, None])
+    np.testing.assert_array_equal(z[0, 6], 5 * x[0, 0] + 100)
+    assert z[0, 7, 0] == 15
+
+
+def test_values_of_scopes_meet_behind_an_if():
+    body = """
+    if pl.read(x, [0, 0]) > 1:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.mul(x, 2)
+            n = pl.read(x, [0, 1])
+    else:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.mul(x, 3)
+            n = pl.read(x, [0, 2])
+    put(t, z, n)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, 3], 3 * x[0, 0])
+
+
+def test_a_name_of_a_scope_in_a_loop_that_is_read_behind_it():
+    body = """
+    for k in pl.range(3):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.add(x, pl.cast(k, pl.INT32))
+    put(t, z, k)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, 2], x[0, 0] + 2)
+
+
 def test_a_scope_with_dynamic_dimensions_and_calls():
     text = """
 M = pl.dynamic("M")
@@ -528,12 +609,14 @@ def test_an_input_that_a_scope_writes():
     assert "'x'" in error.message
 
 
-def test_what_a_scope_computes_ends_with_it():
-    body = core(lines="t = pl.load(x, [0, 0], [1, 8])\nn = pl.read(x, [0, 0])") + "\n"
-    error = refused(body + core(lines="pl.store(t, [0, 0], z)"), ParserSyntaxError, "does not outlive it")
-    assert "'t'" in error.message
-    error = refused(body + "put(x, z, n)", ParserSyntaxError, "does not outlive it")
-    assert "'n'" in error.message
+def test_what_stays_in_a_scope():
+    """Views of a kernel's own, what blocks compute, and what waits."""
+    body = core(lines="v = x[0:1, 0:4]") + "\n" + core(lines="pl.store(pl.load(v, [0, 0], [1, 4]), [0, 0], z)")
+    assert "'v'" in refused(body, ParserSyntaxError, "does not outlive it").message
+    body = "for i in pl.spmd(2):\n    t = pl.load(x, [0, 0], [1, 8])\n" + core(lines="pl.store(t, [0, 0], z)")
+    assert "'t'" in refused(body, ParserSyntaxError, "does not outlive it").message
+    body = core(lines="n = pl.read(x, [0, 0])\npld.system.defer_wait(sig, [0, 0], 0)") + "\nput(x, z, n)"
+    assert "'n'" in refused(body, ParserSyntaxError, "does not outlive it").message
 
 
 @pytest.mark.parametrize(
