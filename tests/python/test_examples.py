@@ -1,6 +1,7 @@
 """The numbered examples run, on several sets of devices, and say OK."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+MODES = {"05_remote_load_store": ["load", "store"], "06_put_get": ["put", "get"]}
+WAYS = [(path, ["--mode", mode] if mode else []) for path in EXAMPLES for mode in MODES.get(path.stem, [""])]
+NAMES = [" ".join([path.stem, *mode[1:]]) for path, mode in WAYS]
 
 
 def run(example, *arguments, **environment):
@@ -22,29 +26,33 @@ def run(example, *arguments, **environment):
 
 
 @pytest.mark.parametrize("devices", ["0", "0,1", "3,1,0,2"])
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example(example, devices, transport):
-    done = run(example, "--devices", devices, "--platform", "a2a3sim")
+@pytest.mark.parametrize("example, mode", WAYS, ids=NAMES)
+def test_example(example, mode, devices, transport):
+    done = run(example, *mode, "-d", devices, "-p", "a2a3sim")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "OK"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_only_compiled(example):
-    done = run(example, "--compile-only")
+@pytest.mark.parametrize("example, mode", WAYS, ids=NAMES)
+def test_example_only_compiled(example, mode):
+    done = run(example, *mode, "--compile-only")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_notices_a_wrong_result(example, tmp_path):
-    """With a kernel that stores nothing the check of the example has to fail."""
-    text = example.read_text()
-    last = text.rindex("    y = pl.store(", 0, text.index("@pl.jit\n"))
-    line = text[last : text.index("\n", last)]
+@pytest.mark.parametrize("example, mode", WAYS, ids=NAMES)
+def test_example_notices_a_wrong_result(example, mode, tmp_path):
+    """With kernels that write nothing to their output the check of the example has to fail."""
+    text, count = re.subn(r"(?m)^( +)(y = pl\.store\(|pld\.tensor\.get\(y,).*$", r"\1pass", example.read_text())
+    assert count >= 1
     wrong = tmp_path / example.name
-    wrong.write_text(text.replace(line, "    pass", 1))
-    done = run(wrong, PYTHONPATH=str(FOLDER))
+    wrong.write_text(text)
+    done = run(wrong, *mode, PYTHONPATH=str(FOLDER))
     assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "WRONG"), done.stderr
+
+
+def test_example_with_a_mode_that_it_does_not_have():
+    done = run(FOLDER / "06_put_get.py", "--mode", "load")
+    assert done.returncode == 2 and "choose from" in done.stderr
 
 
 def test_programs_of_the_size_benchmark(tmp_path):
