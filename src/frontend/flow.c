@@ -4,8 +4,9 @@
  * back. Where paths meet, only names that some path has changed are looked at. The same value on all
  * paths is kept. Values of one type get one variable: paths that have another one assign it at their
  * end (in front of the break or continue that ends them). Numbers of different width get one of the widest
- * type. Other different types make a conflict, which is an error only if the name is read afterwards. Used
- * by loops.c too. */
+ * type; of tiles that differ only in whether their valid extents are computed, the variable has extents.
+ * Other different types make a conflict, which is an error only if the name is read afterwards. Used by
+ * loops.c too. */
 #include "frontend/lower.h"
 
 #include "ops/dtypes.h"
@@ -64,12 +65,36 @@ bool same_type(const binding *x, const binding *y)
     return ir_type_equal(&a, &b);
 }
 
+bool type_widens(const ir_type *narrow, const ir_type *wide)
+{
+    if (narrow->kind == IR_SCALAR && wide->kind == IR_SCALAR)
+        return dtype_widens(narrow->dtype, wide->dtype);
+    return narrow->kind == IR_TILE && ir_tile_fits(narrow, wide);
+}
+
+/* Tiles of one element type and shape: ragged if any of them is. */
+static bool tile_meeting(binding *const *bs, int64_t count, ir_type *type)
+{
+    if (!value_type(&bs[0]->v, type) || type->kind != IR_TILE)
+        return false;
+    for (int64_t i = 1; i < count; i++) {
+        ir_type other;
+        if (!value_type(&bs[i]->v, &other))
+            return false;
+        if (ir_tile_fits(type, &other))
+            *type = other;
+        else if (!ir_tile_fits(&other, type))
+            return false;
+    }
+    return true;
+}
+
 bool meeting_type(lowering *fl, binding *const *bs, int64_t count, ir_type *type)
 {
     bool same = value_type(&bs[0]->v, type);
     for (int64_t i = 1; i < count; i++)
         same = same && same_type(bs[0], bs[i]);
-    if (same)
+    if (same || tile_meeting(bs, count, type))
         return true;
     const dsl_value **values = arena_array(fl->a, const dsl_value *, count);
     for (int64_t i = 0; i < count; i++)

@@ -74,13 +74,13 @@ static void carry(lowering *fl, int64_t name, ir_type type)
     fl->names.bindings[name]->cell = handle;
 }
 
-/* The type that a number was found to have from turn to turn, where it starts as a `type`. */
+/* The type that a name was found to have from turn to turn, where it starts as a `type`. */
 static ir_type widened(const loop_memory *memory, int64_t name, ir_type type)
 {
     for (int64_t i = 0; memory != NULL && i < memory->widened.count; i++) {
         const widened_name *w = &memory->widened.items[i];
-        if (w->name == name && type.kind == IR_SCALAR && dtype_widens(type.dtype, w->dtype))
-            type = ir_scalar_type(w->dtype);
+        if (w->name == name && type_widens(&type, &w->type))
+            type = w->type;
     }
     return type;
 }
@@ -261,7 +261,7 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
         !meeting_type(fl, (binding *[]){entry, end}, 2, &type))
         return false;
     ir_var *var = value_var(&entry->v);
-    if (type.kind == IR_SCALAR && type.dtype != var->type.dtype && !same_type(entry, end))
+    if (!ir_type_equal(&type, &var->type) && !same_type(entry, end))
         return entry->read || passes;
     bool handle = end->v.kind == VALUE_VAR && ir_is_handle(end->v.var->type.kind);
     if (handle && !entry->cell)
@@ -418,8 +418,8 @@ static void finish_loop(lowering *fl, const loop *l, meeting *m)
     fl->terminated = count == 0 && l->endless;
 }
 
-/* What a name of `missing` needs: a number a type that holds what all turns end with, a handle a variable
- * at all. */
+/* What a name of `missing` needs: a handle a variable at all, anything else a type that holds what all
+ * turns end with. */
 static void remember(lowering *fl, const loop *l, const meeting *m, loop_memory *memory,
                      const name_set *missing)
 {
@@ -427,7 +427,8 @@ static void remember(lowering *fl, const loop *l, const meeting *m, loop_memory 
         int64_t name = l->assigned.items[i];
         if (!contains(missing, name))
             continue;
-        if (l->entry[i]->v.kind != VALUE_SCALAR) {
+        ir_type entered;
+        if (value_type(&l->entry[i]->v, &entered) && ir_is_handle(entered.kind)) {
             vec_push(fl->a, &memory->carried, name);
             continue;
         }
@@ -436,7 +437,7 @@ static void remember(lowering *fl, const loop *l, const meeting *m, loop_memory 
             if (m->ends[p][i]->state != BINDING_BOUND ||
                 !meeting_type(fl, (binding *[]){l->entry[i], m->ends[p][i]}, 2, &type))
                 continue;
-            widened_name w = {name, type.dtype};
+            widened_name w = {name, type};
             vec_push(fl->a, &memory->widened, w);
         }
     }

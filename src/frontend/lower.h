@@ -167,12 +167,12 @@ typedef struct carry_frame {
     const syntax_stmt *yield; /* the statement that was found, or NULL */
 } carry_frame;
 
-/* What a loop was found to need: names that it carries as handles, and numbers that become wider in its
- * body. So lowering it again (inside another loop that is lowered again) does not have to find out. */
+/* What a loop was found to need: names that it carries as handles, and names whose type becomes wider in
+ * its body (type_widens). So lowering it again (inside another loop that is lowered again) does not have to find out. */
 typedef VEC(int64_t) name_set;
 typedef struct widened_name {
     int64_t name;
-    pypto_dtype dtype;
+    ir_type type;
 } widened_name;
 typedef struct loop_memory {
     const syntax_stmt *loop;
@@ -645,6 +645,8 @@ void path_assign(lowering *fl, flow_path *p, ir_var *target, const binding *b);
 binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *paths, binding **bs,
                         int64_t count);
 bool same_type(const binding *x, const binding *y);
+/* Whether a variable of type `wide` holds what one of type `narrow` does. */
+bool type_widens(const ir_type *narrow, const ir_type *wide);
 /* The type of one variable that holds what any of the bindings does; false: there is none. */
 bool meeting_type(lowering *fl, binding *const *bs, int64_t count, ir_type *type);
 void mark_read(binding *b);

@@ -207,6 +207,13 @@ bool ir_type_equal(const ir_type *x, const ir_type *y)
     }
 }
 
+bool ir_tile_fits(const ir_type *source, const ir_type *target)
+{
+    ir_type ragged = *source;
+    ragged.ragged = target->ragged;
+    return source->ragged <= target->ragged && ir_type_equal(&ragged, target);
+}
+
 int64_t ir_static_elems(const ir_type *type)
 {
     int64_t elems = 1;

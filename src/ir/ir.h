@@ -308,6 +308,9 @@ bool ir_is_float(pypto_dtype dtype);
  * with the operands of commutative operators in either order. NULL equals NULL only. */
 bool ir_expr_equal(const ir_expr *x, const ir_expr *y);
 bool ir_type_equal(const ir_type *x, const ir_type *y);
+/* Whether a variable of type `target` holds a tile of type `source`: they are equal, or only `target` has
+ * valid extents of its own, which are then the whole shape. */
+bool ir_tile_fits(const ir_type *source, const ir_type *target);
 bool ir_shape_equal(const ir_type *x, const ir_type *y);
 /* Elements of a static shape, or -1 when it is dynamic or too large. */
 int64_t ir_static_elems(const ir_type *type);

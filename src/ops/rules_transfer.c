@@ -135,30 +135,20 @@ static bool check_chunk(op_call *call, const char *name, int64_t *chunk)
                                     "%s must be non-negative, not %lld", name, (long long)*chunk);
 }
 
-/* What a device needs to stage the transfer. */
-static bool check_chunks(op_call *call, const ir_expr *const *extents, int32_t ndim)
+/* They bound a device's staging memory and change nothing here: only what is given is checked. */
+static bool check_chunks(op_call *call)
 {
     const ir_operand *pipeline = rule_given(call, "pipeline");
     int64_t rows = 0;
     int64_t columns = 0;
-    int64_t extent = 0;
     if (!check_chunk(call, "chunk_rows", &rows) || !check_chunk(call, "chunk_cols", &columns))
         return false;
-    if (pipeline != NULL && pipeline->expr->integer != 0 && (rows == 0 || columns == 0))
-        return rule_fail(call, DIAG_BAD_ARGUMENTS, pipeline, NULL,
-                         "pipeline=True requires both chunk_rows>0 and chunk_cols>0");
-    for (int32_t i = 0; i < ndim - 1; i++) {
-        if (rows == 0 && !ir_is_const_int(extents[i], &extent))
-            return rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "add chunk_rows=, the rows per step",
-                             "a dynamic leading transfer dim needs a static chunk_rows");
-    }
-    return columns != 0 || ir_is_const_int(extents[ndim - 1], &extent) ||
-           rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "add chunk_cols=, the columns per step",
-                     "a dynamic innermost transfer dim needs a static chunk_cols");
+    return pipeline == NULL || pipeline->expr->integer == 0 || (rows != 0 && columns != 0) ||
+           rule_fail(call, DIAG_BAD_ARGUMENTS, pipeline, NULL,
+                     "pipeline=True requires both chunk_rows>0 and chunk_cols>0");
 }
 
-/* `chunked`: the operation itself bounds the staging memory. */
-static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src, bool chunked)
+static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src)
 {
     const ir_operand *dst_offsets = rule_given(call, "dst_offsets");
     const ir_operand *src_offsets = rule_given(call, "src_offsets");
@@ -175,14 +165,12 @@ static bool check_transfer(op_call *call, const ir_type *dst, const ir_type *src
         return false;
     int given = (dst_offsets != NULL) + (src_offsets != NULL) + (shape != NULL);
     if (given == 0)
-        return check_shapes(call, dst, src) &&
-               (!chunked || check_chunks(call, dst->shape, dst->ndim));
+        return check_shapes(call, dst, src);
     if (given < 3)
         return rule_fail(call, DIAG_BAD_ARGUMENTS, NULL, "give all three of them, or none",
                          "dst_offsets, src_offsets and shape must be provided together");
     return check_part(call, "dst", dst, dst_offsets, shape) &&
-           check_part(call, "src", src, src_offsets, shape) &&
-           (!chunked || check_chunks(call, shape->exprs, shape->count));
+           check_part(call, "src", src, src_offsets, shape);
 }
 
 bool rule_put(op_call *call, ir_type *result)
@@ -190,13 +178,14 @@ bool rule_put(op_call *call, ir_type *result)
     const ir_type *dst = &call->operands[0].var->type;
     const ir_type *src = &call->operands[2].var->type;
     *result = (ir_type){.kind = IR_NONE};
-    return check_transfer(call, dst, src, true) && check_atomic(call, dst->dtype);
+    return check_transfer(call, dst, src) && check_chunks(call) && check_atomic(call, dst->dtype);
 }
 
 bool rule_get(op_call *call, ir_type *result)
 {
     *result = (ir_type){.kind = IR_NONE};
-    return check_transfer(call, &call->operands[0].var->type, &call->operands[2].var->type, true);
+    return check_transfer(call, &call->operands[0].var->type, &call->operands[2].var->type) &&
+           check_chunks(call);
 }
 
 /* ---- the same with staging tiles ---- */
@@ -268,7 +257,7 @@ static bool check_staged(op_call *call)
     const ir_operand *operands = call->operands;
     const ir_type *dst = &operands[DST].var->type;
     const ir_type *src = &operands[SRC].var->type;
-    if (!move_region(call) || !check_transfer(call, dst, src, false))
+    if (!move_region(call) || !check_transfer(call, dst, src))
         return false;
     bool part = operands[SHAPE].kind == IR_OPERAND_LIST;
     const ir_expr *const *extents = part ? operands[SHAPE].exprs : dst->shape;

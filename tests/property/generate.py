@@ -164,14 +164,16 @@ class Writer:
     # ---- tiles ----
 
     def new_tile(self, kind, letter="t"):
-        """The name that gets a tile of that type: an old one, which is assigned to, or a new one."""
-        old = [name for name, known in self.tiles.items() if known == kind]
+        """The name that gets a tile of that type: an old one, which is assigned to, or a new one. A name may
+        hold a full tile in one branch and another one in the next: it is then taken for one that is not full."""
+        old = [name for name, known in self.tiles.items()
+               if known in (kind, dataclasses.replace(kind, full=False))]
         if old and self.chance(2):
             return self.pick(sorted(old))
         return self.fresh(letter)
 
     def keep(self, name, kind, statement):
-        self.tiles[name] = kind
+        self.tiles.setdefault(name, kind)
         return statement
 
     def load(self):
@@ -184,11 +186,7 @@ class Writer:
         offsets = [self.offset(n, extent) for n, extent in zip(shape, extents)]
         valid = None
         if self.chance(4) and max(extents) > 1:
-            # Known to be the whole, it would be a tile of another type: one extent is unknown.
             valid = [self.extent(extent) for extent in extents]
-            if all(isinstance(v, Literal) for v in valid):
-                widest = extents.index(max(extents))
-                valid[widest] = self.unknown_extent(extents[widest])
         kind = TileType(extents, source.dtype, valid is None)
         name = self.new_tile(kind)
         return self.keep(name, kind, nodes.Load(name, source.name, offsets, extents, valid, view))

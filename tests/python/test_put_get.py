@@ -273,6 +273,7 @@ def host(inputs: pl.Tensor[[NR, ROWS, COLS], pl.FP32],
         wrapper(inputs[r], outputs[r], win, bell, device=r)
 """
 
+CHUNKS = ", chunk_rows=4, chunk_cols=4"
 DYNAMIC_RING = """
     pld.tensor.put(win, nxt, inp, chunk_rows=4, chunk_cols=4)
     for to in pl.range(n):
@@ -281,25 +282,30 @@ DYNAMIC_RING = """
         pld.system.wait(bell, [by, 0], 1, cmp=pld.WaitCmp.Eq)
     pld.tensor.get(out, me, win, chunk_rows=4, chunk_cols=4)
 """
-dynamic_ring = from_text(DYNAMIC.format(body=DYNAMIC_RING))["host"]
+dynamic_rings = {
+    chunks: from_text(DYNAMIC.format(body=DYNAMIC_RING.replace(CHUNKS, chunks)))["host"]
+    for chunks in (CHUNKS, ", chunk_cols=4", "")
+}
 
 
 @pytest.mark.parametrize("rows, columns", [(1, 1), (3, 17), (32, 32), (0, 3), (3, 0), (0, 0)])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_dynamic_extents(ranks, rows, columns):
+@pytest.mark.parametrize("chunks", dynamic_rings)
+def test_dynamic_extents(chunks, ranks, rows, columns):
     x = values((ranks, rows, columns), "FP32")
     y = np.full_like(x, -1)
-    dynamic_ring(x, y, config=config(ranks))
+    dynamic_rings[chunks](x, y, config=config(ranks))
     assert_same(y, np.roll(x, 1, axis=0))
 
 
-def test_dynamic_parts_may_be_empty():
+@pytest.mark.parametrize("chunks", [", chunk_rows=1", ""])
+def test_dynamic_parts_may_be_empty(chunks):
     body = """
 rows = pl.cast(pl.read(inp, [0, 0]), pl.INDEX)
-pld.tensor.put(win, nxt, inp, [1, 0], [1, 0], [rows, 3], chunk_rows=1)
+pld.tensor.put(win, nxt, inp, [1, 0], [1, 0], [rows, 3]CHUNKS)
 ARRIVE 1
 pld.tensor.get(out, me, win)
-"""
+""".replace("CHUNKS", chunks)
     for rows in range(3):
         x = values((2, 3, 3), "INT32")
         x[:, 0, 0] = rows
@@ -311,10 +317,8 @@ pld.tensor.get(out, me, win)
 @pytest.mark.parametrize(
     "statement, words",
     [
-        ("pld.tensor.put(win, nxt, inp, chunk_cols=4)", "dynamic leading transfer dim needs a static chunk_rows"),
-        ("pld.tensor.put(win, nxt, inp, chunk_rows=4)", "dynamic innermost transfer dim needs a static chunk_cols"),
-        ("pld.tensor.get(win, nxt, win, [0, 0], [0, 0], [me, 4])", "static chunk_rows"),
-        ("pld.tensor.get(win, nxt, win, [0, 0], [0, 0], [4, me])", "static chunk_cols"),
+        ("pld.tensor.put(win, nxt, inp, chunk_rows=-4)", "chunk_rows must be non-negative"),
+        ("pld.tensor.put(win, nxt, inp, chunk_rows=4, pipeline=True)", "pipeline=True requires both"),
         ("pld.tensor.put(win, nxt, inp[0:4, 0:4])", "must have the same shape: dimension 0"),
     ],
 )
