@@ -688,6 +688,18 @@ static void bind_results(lowering *fl, const syntax_stmt *yield, const dsl_value
         assign_name(fl, names.items[i], names.count == count ? values[i] : poison(), yield->span);
 }
 
+/* In a wrapper None is a task that the loop may carry another one for. */
+static dsl_value tasks_of_none(lowering *fl, dsl_value init)
+{
+    dsl_value *items = arena_array(fl->a, dsl_value, init.count + 1);
+    if (init.kind != VALUE_TUPLE || fl->ir->plane != PLD_PLANE_CHIP)
+        return init;
+    for (int32_t i = 0; i < init.count; i++)
+        items[i] = init.items[i].kind == VALUE_NONE ? no_task(fl->a, init.span) : init.items[i];
+    init.items = items;
+    return init;
+}
+
 static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
 {
     loop l = {.syntax = s, .body = s->body, .range = *range, .target = -1};
@@ -713,6 +725,7 @@ static void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *r
     l.range.step = fixed_bound(fl, &locals, l.range.step);
     if (init.kind == VALUE_TUPLE)
         init = settle(fl, init);
+    init = tasks_of_none(fl, init);
     hide(fl, &locals, &shadows);
     for (int32_t i = 0; i < carries.count; i++) {
         assign_name(fl, indices[i], init.kind == VALUE_TUPLE ? init.items[i] : poison(), s->span);

@@ -506,6 +506,9 @@ static ir_var *add_result(lowering *fl, const scope_call *scope, int64_t name, c
     if (v->kind == VALUE_SCALAR) {
         const dsl_value values[3] = {target, origin, *v};
         (void)lower_values(fl, op_get(OP_WRITE), values, 3, v->span, -1);
+    } else if (v->var->type.kind == IR_TENSOR) {
+        const dsl_value values[3] = {target, *v, origin};
+        (void)lower_values(fl, op_get(OP_ASSEMBLE), values, 3, v->span, -1);
     } else {
         const dsl_value values[3] = {*v, origin, target};
         (void)lower_values(fl, op_get(OP_STORE), values, 3, v->span, -1);
@@ -542,14 +545,23 @@ static void insert_beside(lowering *fl, const scope_call *scope, const ir_block 
         insert_stmt(fl, scope->block, at + i, from->items[i]);
 }
 
+/* A tensor that the scope has created may, but no view of another one: that would be a copy then. */
+static bool can_leave(const ir_function *f, const dsl_value *v, const ir_type *type)
+{
+    if (type->kind == IR_TENSOR && v->var->root != NULL && ir_static_elems(type) > 0) {
+        const ir_stmt *s = find_definition(&f->body, v->var->root);
+        return s != NULL && s->op_def->id == OP_CREATE_TENSOR && v->var == v->var->root;
+    }
+    return (type->kind == IR_TILE || type->kind == IR_SCALAR) && type->dtype != PYPTO_TASK_ID;
+}
+
 /* A tile becomes a tensor of the wrapper, a number one element of such a tensor, which is read behind the
  * call. */
 bool keep_scope_value(lowering *fl, int64_t name, binding *b)
 {
     const scope_call *scope = b->scope;
     ir_type type;
-    if (scope == NULL || !value_type(&b->v, &type) ||
-        (type.kind != IR_TILE && type.kind != IR_SCALAR) || type.dtype == PYPTO_TASK_ID)
+    if (scope == NULL || !value_type(&b->v, &type) || !can_leave(scope->f, &b->v, &type))
         return false;
     ir_block *block = fl->block;
     ir_block made = {0};

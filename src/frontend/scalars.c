@@ -87,6 +87,11 @@ static bool need_scalars(lowering *fl, const char *op, const dsl_value *x, const
 
 static bool need_number(lowering *fl, const char *op, const dsl_value *v)
 {
+    if (v->expr->dtype == PYPTO_TASK_ID) {
+        report(fl->fe, DIAG_BAD_SCALAR, v->span,
+               "list them in deps=", "'%s' does not accept ids of tasks: they are no numbers", op);
+        return false;
+    }
     if (v->expr->dtype != PYPTO_BOOL)
         return true;
     report(fl->fe, DIAG_BAD_SCALAR, v->span,
@@ -432,6 +437,8 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
         return poison();
     bool equality = row->op == IR_EQ || row->op == IR_NE;
     bool bools = x.expr->dtype == PYPTO_BOOL;
+    if (x.expr->dtype == PYPTO_TASK_ID && !need_number(fl, op, &x))
+        return poison();
     if (!dtype_same_category(x.expr->dtype, y.expr->dtype))
         return category_error(fl, op, &x, &y, span);
     if (bools && !equality)

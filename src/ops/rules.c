@@ -252,6 +252,11 @@ static bool check_operand(op_call *call, int32_t index)
     case OPERAND_VALID:
     case OPERAND_SHAPE: return check_list(call, index);
     case OPERAND_DTYPE:
+        if (operand->kind == IR_OPERAND_DTYPE && operand->dtype == PYPTO_TASK_ID &&
+            call->op->id != OP_ARRAY_CREATE)
+            return rule_fail(call, DIAG_KIND_MISMATCH, operand,
+                             "use pl.array.create(n, pl.TASK_ID)",
+                             "ids of tasks are in scalars and arrays only");
         return operand->kind == IR_OPERAND_DTYPE ||
                wrong_kind(call, index, "a dtype (pl.FP32, ...)");
     case OPERAND_TEXT:
@@ -284,6 +289,10 @@ bool op_check(op_call *call, ir_type *result)
 /* Types for storage only have tensors and tiles, but no scalars. */
 static bool check_scalar_type(op_call *call, pypto_dtype dtype)
 {
+    const ir_operand *value = rule_operand(call, OPERAND_SCALAR);
+    if (value->expr->dtype == PYPTO_TASK_ID)
+        return rule_fail(call, DIAG_BAD_SCALAR, value,
+                         "list them in deps=", "ids of tasks are no numbers");
     return !dtype_is_storage(dtype) ||
            rule_fail(call, DIAG_BAD_SCALAR, rule_operand(call, OPERAND_DTYPE),
                      "use pl.FP32; a tile of it can be converted", "there are no scalars of %s",

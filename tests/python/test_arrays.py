@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pypto
-from pypto.language.parser import ParserTypeError, UnsupportedFeatureError
+from pypto.language.parser import ParserTypeError
 from programs import config, from_text
 
 PROGRAM = """
@@ -171,8 +171,7 @@ def test_out_of_range_at_run_time(plane, statement, offset, index):
         ("m = pl.array.get_element(x, 1)", pypto.Error, "array expected Array, got Tensor"),
         ("m = pl.array.create(n, pl.INT32)", pypto.Error, "the extent of an Array must be a constant"),
         ("m = pl.array.create(0, pl.INT32)", pypto.Error, "must be positive, not 0"),
-        ("m = pl.array.create(4, pl.FP32)", pypto.Error, "an integer type or BOOL, not fp32"),
-        ("m = pl.array.create(4, pl.TASK_ID)", UnsupportedFeatureError, "pl.TASK_ID is not supported yet"),
+        ("m = pl.array.create(4, pl.FP32)", pypto.Error, "an integer type, BOOL or TASK_ID, not fp32"),
         ("return a", pypto.Error, "a function returns storage of its parameters"),
         ("y[0:8] = a", pypto.Error, "Subscript-write source must also be"),
     ],

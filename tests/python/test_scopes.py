@@ -131,13 +131,16 @@ def test_tiles_leave_a_scope_as_tensors():
     with pl.at(level=pl.Level.CORE_GROUP):
         u = pl.add(t, x)
         z[0:1, :] = u
+        w = pl.create_tensor([1, 8], dtype=pl.INT32)
+        w = pl.assemble(w, t, [0, 0])
+    put(w, z, 3)
     z2 = u[0:1, 0:8]
     with pl.at(level=pl.Level.CORE_GROUP):
         pl.store(pl.add(pl.load(z2, [0, 0], [1, 8]), pl.load(t, [0, 0], [1, 8])), [1, 0], z)
     put(t, z, 2)
     """
     x, z = run(body, ranks=2)
-    np.testing.assert_array_equal(z[:, :3], x * [[3], [5], [2]])
+    np.testing.assert_array_equal(z[:, :4], x * [[3], [5], [2], [2]])
 
 
 def test_numbers_leave_a_scope():

@@ -346,11 +346,35 @@ def test_a_predicate_out_of_bounds():
         from_text(text)["host"](x, z, config=config(1))
 
 
+@pytest.mark.parametrize(
+    "line", ["n = tid + 1", "n = -tid", "n = tid == tid", "n = pl.cast(tid, pl.INT32)", "n = pl.min(tid, tid)"]
+)
+def test_ids_are_no_numbers(line):
+    refused("with pl.at(level=pl.Level.CORE_GROUP) as tid:\n    linger(x, 1)\n" + line, ParserSyntaxError,
+            "they are no numbers|ids of tasks are no numbers|numeric dtype category")
+
+
+def test_explicit_carries_of_ids():
+    body = """
+    with pl.manual_scope():
+        for k, (prev,) in pl.range(0, 15, init_values=(None,)):
+            with pl.at(level=pl.Level.CORE_GROUP, deps=[prev]) as tid:
+                linger(x, ((15 - pl.cast(k, pl.INT32)) % 4) * 200)
+                pl.store(pl.add(pl.load(z, [k, 0], [1, 8]), 1), [k + 1, 0], z)
+            last = pl.yield_(tid)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[last]):
+            pl.write(z, [0, 0], pl.read(z, [15, 0]))
+    """
+    _, z = run(body)
+    np.testing.assert_array_equal(z[0, :, 0], [15, *range(1, 16)])
+
+
 def test_ids_are_in_no_tensor():
     x, z = inputs()
     text = text_of("put(x, z, 0)").replace("z: pl.Out[pl.Tensor[[N, 8], pl.INT32]], at", "z: pl.Out[pl.Tensor[[N, 8], pl.TASK_ID]], at")
     with pytest.raises(ParserTypeError, match="scalars and arrays only"):
         from_text(text)["host"](x, z, config=config(1))
+    refused("t = pl.create_tensor([4], dtype=pl.TASK_ID)", InvalidOperationError, "scalars and arrays only")
 
 
 # ---- errors ----
