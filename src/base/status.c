@@ -193,7 +193,8 @@ static void add_diagnostic(text *t, const pypto_diagnostic *d)
     if (span->file != NULL && span->line > 0 && d->source != NULL)
         add_source(t, d);
     if (d->note != NULL) {
-        text_add(t, "\nnote: ");
+        /* A note that is a table is indented, and starts on a line of its own. */
+        text_add(t, d->note[0] == ' ' ? "\nnote:\n" : "\nnote: ");
         text_add(t, d->note);
     }
     if (d->hint != NULL) {

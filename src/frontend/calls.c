@@ -113,6 +113,14 @@ static bool check_planes(lowering *fl, const call_site *site)
             site->name);
         return false;
     }
+    if (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE && !site->callee->inlined &&
+        takes_comm(fl, site)) {
+        report(fl->fe, DIAG_BAD_CALL, span,
+               "pass the window; the in-core function calls pld.get_comm_ctx(window)",
+               "'%s' takes a communication domain, which a wrapper cannot hand to a task",
+               site->name);
+        return false;
+    }
     if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
         (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE) || is_spliced(fl, site))

@@ -31,7 +31,7 @@ static bool check_plane(lowering *fl, const op_def *op, const char *written, pyp
         return true;
     const char *hint =
         op->id == OP_WORLD_SIZE
-            ? "a kernel asks pld.nranks(pld.get_comm_ctx(window)); a wrapper takes the "
+            ? "a kernel or wrapper asks pld.nranks(pld.get_comm_ctx(window)), or takes the "
               "number as a pl.Scalar parameter"
         : op->id == OP_ALLOC_WINDOW
             ? "allocate in the host function and pass a pld.window of the buffer"

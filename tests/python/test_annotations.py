@@ -499,6 +499,36 @@ def test_a_communication_domain_as_parameter():
     assert y.tolist() == [[2], [2]]
     with pytest.raises(ParserTypeError, match="a communication domain cannot be a parameter"):
         from_text(COMM.replace("@pl.jit.incore\ndef count", "@pl.jit\ndef count"))["count"].compile()
+    text = COMM.replace("    kernel(w, y)", "    count(pld.get_comm_ctx(w), y)")
+    with pytest.raises(ParserTypeError, match="'count' takes a communication domain, which a wrapper cannot"):
+        from_text(text)["host"](y, config=config(2))
+
+
+RANKS_IN_WRAPPERS = """\
+@pl.jit
+def wrapper(w: pld.DistributedTensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.INT32]]):
+    ctx = pld.get_comm_ctx(w)
+    me = pld.rank(ctx)
+    n = pld.nranks(ctx)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(y, [0], me)
+        pl.write(y, [1], n)
+    if me == n - 1:
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.write(y, [2], pld.rank(pld.get_comm_ctx(w)))
+
+@pl.jit.host
+def host(y: pl.Out[pl.Tensor[[NR, 4], pl.INT32]]):
+    buf = pld.alloc_window_buffer(16)
+    for r in pl.range(1, 3):
+        wrapper(pld.window(buf, [4], dtype=pl.FP32), y[r], device=r)
+"""
+
+
+def test_wrappers_and_scopes_know_their_rank(transport):
+    y = np.full((4, 4), -1, np.int32)
+    from_text(RANKS_IN_WRAPPERS)["host"](y, config=config(4))
+    assert y.tolist() == [[-1] * 4, [0, 2, -1, -1], [1, 2, 1, -1], [-1] * 4]
 
 
 # ---- numbers of different width ----

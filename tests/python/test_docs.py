@@ -3,10 +3,12 @@
 The Python blocks of a page, in order, are one script. A block marked `python body` is the body
 of the page's kernel that has `...` for one; it runs on two devices, and its last comments say
 what must then be true, for each rank, of x and y (what the rank was given and what it wrote), xs
-(what all were given), r (its number) and n; or which error it is. Tables of names are the
-library's."""
+(what all were given), r (its number) and n; or which error it is. A block marked `text NAME` is what the
+script's string NAME is at its end, with lines counted from the top of the block that they are in. Tables of
+names are the library's."""
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -27,19 +29,38 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python" in page.read_text()]
 
 
-def blocks(page, mark=""):
+def blocks(page, mark="", language="python"):
     """The blocks of a page with a mark, with the line that each begins at."""
     text = page.read_text()
-    for found in re.finditer(rf"^```python{mark}\n(.*?)^```", text, re.S | re.M):
+    for found in re.finditer(rf"^```{language}{mark}\n(.*?)^```", text, re.S | re.M):
         yield text.count("\n", 0, found.start(1)) + 1, found.group(1)
+
+
+def shown(text, script, parts):
+    """A text as the page shows it: places in the script by the line of their block."""
+
+    def place(found):
+        line = int(found.group(1))
+        for part in parts:
+            if line <= part.count("\n"):
+                return f"script.py:{line}"
+            line -= part.count("\n") + 1
+
+    return re.sub(rf"{re.escape(str(script))}:(\d+)", place, text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path):
-    script = tmp_path / "page.py"
-    script.write_text("\n".join(text for _, text in blocks(page)))
+    script, strings = tmp_path / "page.py", tmp_path / "strings.json"
+    parts = [text for _, text in blocks(page)]
+    names = re.findall(r"^```text (\w+)$", page.read_text(), re.M)
+    save = f"import json\njson.dump([{', '.join(names)}], open({str(strings)!r}, 'w'))\n"
+    script.write_text("\n".join([*parts, save]))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+    for name, text in zip(names, json.loads(strings.read_text()), strict=True):
+        ((_, block),) = blocks(page, " " + name, "text")
+        assert block == shown(text, script, parts).rstrip("\n") + "\n"
 
 
 BODIES = [(page, *block) for page in PAGES for block in blocks(page, " body")]

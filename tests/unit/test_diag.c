@@ -125,6 +125,12 @@ static void without_a_place(void **state)
     diag_source(&status, "no line is known, so this is not shown");
     assert_text(&status, "deadlock of 2 ranks\nnote: rank 0 waits\nhint: send it");
     pypto_status_clear(&status);
+    status = diag_status(DIAG_DEADLOCK, "send it", "deadlock of %d ranks", 2);
+    diag_note(&status, "  rank 0 waits");
+    diag_note(&status, "  rank 1 waits");
+    assert_text(&status,
+                "deadlock of 2 ranks\nnote:\n  rank 0 waits\n  rank 1 waits\nhint: send it");
+    pypto_status_clear(&status);
 
     status = STATUS_OK;
     diag_add(&status, DIAG_NO_SOURCE, (pypto_span){"lost.py", 0, 0, 0, 0}, NULL, "gone");
