@@ -83,6 +83,9 @@ char *os_find_program(arena *a, const char *name);
 PYPTO_NODISCARD pypto_status os_run(arena *a, const char *const *argv, char **output,
                                     int32_t *exit_code);
 
+/* The path of the file behind a descriptor, if there is one and it still leads to that file. */
+bool os_path_of(int fd, char *path, int64_t bytes);
+
 /* Directory of the shared library (or program) that this code is linked into; on the arena. */
 char *os_library_dir(arena *a) EXPORTED(os_library_dir);
 /* Its full path. */

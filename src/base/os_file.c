@@ -287,3 +287,16 @@ int32_t os_process_id(void)
 {
     return getpid();
 }
+
+bool os_path_of(int fd, char *path, int64_t bytes)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(link, path, (size_t)bytes - 1);
+    if (length <= 0 || length >= bytes - 1 || path[0] != '/')
+        return false;
+    path[length] = '\0';
+    struct stat wanted, found;
+    return fstat(fd, &wanted) == 0 && stat(path, &found) == 0 && wanted.st_dev == found.st_dev &&
+           wanted.st_ino == found.st_ino;
+}

@@ -40,22 +40,27 @@ static void answer(worker *w, const char *error)
     channel_send(w->channel, MESSAGE_ANSWER, &message, sizeof message, NULL, 0);
 }
 
-/* A path to a descriptor that no other load has used: the loader takes an object that it has under
- * the same name for the same object, and descriptor numbers come again. The id is written into the
- * path in binary, with "//" for 0 and "/." for 1, which mean nothing to the file system. */
-static void unique_path(char *path, int64_t bytes, int32_t id, int fd)
+/* A path by which to load the object behind a descriptor. The loader takes an object that it has under
+ * the same name for the same object, and a debugger opens it by that name.
+ *
+ * So it is the file's own path if that still leads to it: the cache names files by their contents.
+ * Otherwise it leads through the descriptor, whose numbers come again: the id is written into it in
+ * binary, with "//" for 0 and "/." for 1, which mean nothing to the file system. */
+static void object_path(char *path, int64_t bytes, int32_t id, int fd)
 {
+    if (os_path_of(fd, path, bytes))
+        return;
     char bits[2 * 32 + 1] = "";
     for (int32_t i = 0; i < 13; ++i)
         memcpy(&bits[2 * i], (id >> i & 1) != 0 ? "/." : "//", 3);
-    snprintf(path, (size_t)bytes, "/proc/self%s/fd/%d", bits, fd);
+    snprintf(path, (size_t)bytes, "/proc/%d%s/fd/%d", os_process_id(), bits, fd);
 }
 
 /* Opens the shared object behind a descriptor; closes the descriptor. */
 static const pld_program *open_object(worker *w, int32_t id, int fd, const char **error)
 {
-    char path[128];
-    unique_path(path, sizeof path, id, fd);
+    char path[4096];
+    object_path(path, sizeof path, id, fd);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const pld_program *table = object == NULL ? NULL : dlsym(object, PLD_PROGRAM_SYMBOL);
     os_close(&fd);

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,15 @@ def serve_tracee(libc, pid, run):
         time.sleep(0.005)
 
 
+def assert_readable_objects(pid):
+    """The compiled program is mapped under a path by which a debugger finds its names and lines."""
+    objects, end = [], time.monotonic() + 30
+    while not objects and time.monotonic() < end:
+        objects = re.findall(r" (/\S*/program\.so)$", Path(f"/proc/{pid}/maps").read_text(), re.M)
+        time.sleep(0.005)
+    assert objects and all(map(os.path.exists, objects))
+
+
 @pytest.mark.parametrize("transport", ["shm", "threads"])
 def test_a_rank_waits_for_a_debugger(tmp_path, transport):
     script = tmp_path / "script.py"
@@ -66,6 +76,7 @@ def test_a_rank_waits_for_a_debugger(tmp_path, transport):
             found = re.fullmatch(r"pypto: rank 1 waits for a debugger: gdb -p (\d+)\n", line)
             assert found, line
             assert run.poll() is None
+            assert_readable_objects(found[1])
             libc = ctypes.CDLL(None, use_errno=True)
             assert libc.ptrace(PTRACE_SEIZE, int(found[1]), 0, 0) == 0, os.strerror(ctypes.get_errno())
             serve_tracee(libc, int(found[1]), run)

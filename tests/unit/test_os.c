@@ -536,6 +536,30 @@ static void the_library_knows_where_it_is(void **state)
     assert_string_equal(os_library_dir(a), self);
 }
 
+static void descriptors_have_paths(void **state)
+{
+    (void)state;
+    const char *name = in_dir("a file");
+    char path[4096];
+    int fd = open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_true(os_path_of(fd, path, sizeof path));
+    assert_string_equal(path, name);
+    assert_false(os_path_of(fd, path, 8)); /* too little room */
+    assert_int_equal(unlink(name), 0);
+    assert_false(os_path_of(fd, path, sizeof path));
+    int other = open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0600); /* another file of that name */
+    assert_true(other >= 0);
+    assert_false(os_path_of(fd, path, sizeof path));
+    close(fd);
+    close(other);
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    assert_false(os_path_of(pipes[0], path, sizeof path));
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
 static void time_goes_on(void **state)
 {
     (void)state;
@@ -585,6 +609,7 @@ int main(void)
         OS_TEST(cpus_follow_the_cgroup),
         OS_TEST(cpus_follow_the_cgroup_version_1),
         OS_TEST(the_library_knows_where_it_is),
+        OS_TEST(descriptors_have_paths),
         OS_TEST(time_goes_on),
         OS_TEST(ended_processes_are_seen),
     };

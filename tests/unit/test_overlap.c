@@ -54,7 +54,7 @@ static bool share_a_byte(const pld_tensor *a, const pld_tensor *b, const char *b
 /* A block of a packed tensor of 2 to 4 dimensions; now and then a dimension runs backwards. */
 static pld_tensor random_view(char *base, pypto_dtype dtype, int32_t ndim, const int64_t *shape)
 {
-    pld_tensor t = {.dtype = dtype, .ndim = ndim, .data = base};
+    pld_tensor t = {.dtype = (int32_t)dtype, .ndim = ndim, .data = base};
     int64_t elems = 1, at = 0;
     for (int32_t d = ndim - 1; d >= 0; --d) {
         t.stride[d] = elems;
