@@ -95,6 +95,8 @@ typedef struct scope_call {
     ir_function *f;
     ir_stmt *call;
     ir_block *block; /* where the call stands */
+    bool defers;     /* it only waits: what it has read can be read behind it just as well */
+    bool gives;      /* it may have a result */
 } scope_call;
 
 /* A binding does not change once others may see it; assigning makes a new one. Only `read` is a

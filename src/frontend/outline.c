@@ -12,7 +12,8 @@
  * and windows by handle, scalars by value. What the body does not use after all is taken out again.
  * Directions follow from what the body does. Afterwards names that it has bound to storage from outside are
  * bound to that outside. What it has computed itself, tiles and numbers, stays inside (BINDING_INSIDE) until
- * it is read behind the scope: only then the scope gets a parameter more, through which it gives it.
+ * it is read behind the scope: only then a number is computed there again, if that takes nothing of the
+ * kernel, or else the scope gets a parameter more, through which it gives it.
  *
  * The new function has no instance: it belongs to its one caller, and stands in front of it in the
  * program. A scope in a loop body that is lowered again is made again, and the earlier one forgotten. */
@@ -545,6 +546,109 @@ static void insert_beside(lowering *fl, const scope_call *scope, const ir_block 
         insert_stmt(fl, scope->block, at + i, from->items[i]);
 }
 
+static bool recomputed(lowering *fl, const scope_call *scope, const ir_expr *e,
+                       const ir_expr **outside);
+
+static bool recomputed_read(lowering *fl, const scope_call *scope, const ir_stmt *s,
+                            const ir_expr **outside)
+{
+    const ir_operand *indices = &s->operands[1];
+    dsl_value *items = arena_array(fl->a, dsl_value, indices->count + 1);
+    const ir_var *tensor = s->operands[0].var;
+    ir_var *outer = NULL;
+    for (int32_t i = 0; i < scope->call->operand_count; i++) {
+        if (scope->f->params.items[i] == tensor)
+            outer = scope->call->operands[i].var;
+    }
+    bool ok = scope->defers && outer != NULL && indices->kind == IR_OPERAND_LIST;
+    for (int32_t i = 0; ok && i < indices->count; i++) {
+        const ir_expr *index;
+        ok = recomputed(fl, scope, indices->exprs[i], &index);
+        items[i] = ok ? scalar_value(index, s->span) : poison();
+    }
+    if (!ok)
+        return false;
+    const dsl_value values[2] = {
+        var_value(fl->a, outer, s->span),
+        {.kind = VALUE_TUPLE, .items = items, .count = indices->count, .span = s->span}};
+    const dsl_value v = lower_values(fl, op_get(OP_READ), values, 2, s->span, -1);
+    *outside = v.expr;
+    return v.kind == VALUE_SCALAR;
+}
+
+static bool recomputed_var(lowering *fl, const scope_call *scope, const ir_var *var,
+                           const ir_expr **outside)
+{
+    for (int32_t i = 0; i < scope->call->operand_count; i++) {
+        if (scope->f->params.items[i] != var)
+            continue;
+        *outside = scope->call->operands[i].expr;
+        return true;
+    }
+    int count = 0;
+    const ir_stmt *s = only_definition(&scope->f->body, var, &count);
+    if (count != 1 || place_of(&scope->f->body, s) == scope->f->body.count)
+        return false;
+    if (s->kind == IR_ASSIGN && s->value != NULL)
+        return recomputed(fl, scope, s->value, outside);
+    return s->kind == IR_DO && s->op_def->id == OP_READ && recomputed_read(fl, scope, s, outside);
+}
+
+/* An expression of the scope, computed once more behind it, of what the call passes. */
+static bool recomputed(lowering *fl, const scope_call *scope, const ir_expr *e,
+                       const ir_expr **outside)
+{
+    const ir_expr *x = NULL;
+    const ir_expr *y = NULL;
+    switch (e->kind) {
+    case IR_INT:
+    case IR_FLOAT:
+    case IR_BOOL: *outside = e; return true;
+    case IR_VAR: return recomputed_var(fl, scope, e->var, outside);
+    case IR_UNARY:
+        if (!recomputed(fl, scope, e->a, &x))
+            return false;
+        *outside = ir_unary(fl->a, e->op, x, e->dtype, e->span);
+        return true;
+    case IR_CONVERT:
+        if (!recomputed(fl, scope, e->a, &x))
+            return false;
+        *outside = ir_convert(fl->a, x, e->dtype, e->span);
+        return true;
+    case IR_BINARY:
+        if (!recomputed(fl, scope, e->a, &x) || !recomputed(fl, scope, e->b, &y))
+            return false;
+        *outside = ir_binary(fl->a, e->op, x, y, e->dtype, e->span);
+        return true;
+    case IR_OP: break;
+    }
+    return false;
+}
+
+/* Numbers that need nothing of the kernel: nobody waits for it. */
+static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name, binding *b)
+{
+    ir_block *block = fl->block;
+    ir_block made = {0};
+    const ir_expr *outside = NULL;
+    fl->block = &made;
+    bool ok = b->v.kind == VALUE_SCALAR && recomputed(fl, scope, b->v.expr, &outside);
+    if (ok) {
+        const ir_type type = ir_scalar_type(outside->dtype);
+        const dsl_value v = scalar_value(outside, b->span);
+        ir_var *var = scope_target(fl, name, &type, b->span);
+        emit_assign(fl, var, &v, b->span);
+        for (binding *same = b; same != NULL; same = same->origin) {
+            same->state = BINDING_BOUND;
+            same->v = var_value(fl->a, var, b->span);
+        }
+    }
+    fl->block = block;
+    if (ok)
+        insert_beside(fl, scope, &made, true);
+    return ok;
+}
+
 /* A tensor that the scope has created may, but no view of another one: that would be a copy then. */
 static bool can_leave(const ir_function *f, const dsl_value *v, const ir_type *type)
 {
@@ -562,6 +666,10 @@ bool keep_scope_value(lowering *fl, int64_t name, binding *b)
     const scope_call *scope = b->scope;
     ir_type type;
     if (scope == NULL || !value_type(&b->v, &type) || !can_leave(scope->f, &b->v, &type))
+        return false;
+    if (recompute_number(fl, scope, name, b))
+        return true;
+    if (!scope->gives)
         return false;
     ir_block *block = fl->block;
     ir_block made = {0};
@@ -638,12 +746,12 @@ static bool check_windows(const outlining *o, const outline_request *request)
     return true;
 }
 
-/* One block of a kernel gives what it has computed, unless its task must not compute. */
+/* One block of a kernel gives what it has computed. */
 static bool can_give(const lowering *fl, const scope_call *scope)
 {
     const ir_launch *launch = scope->call->launch;
     return fl->ir->plane == PLD_PLANE_CHIP && scope->f->plane == PLD_PLANE_CORE &&
-           (launch == NULL || launch->blocks == NULL) && !has_deferred_wait(scope->f);
+           (launch == NULL || launch->blocks == NULL);
 }
 
 bool lower_outlined(lowering *fl, const outline_request *request)
@@ -707,9 +815,11 @@ bool lower_outlined(lowering *fl, const outline_request *request)
         scope_call *results = arena_new(fl->a, scope_call);
         ok = check_windows(&o, request);
         if (ok)
-            *results = (scope_call){o.f, emit_scope_call(&o, request), fl->block};
+            *results = (scope_call){o.f, emit_scope_call(&o, request), fl->block, false, false};
         ok = ok && check_deferred(fl, request, results->call);
-        if (ok && can_give(fl, results))
+        results->defers = ok && has_deferred_wait(o.f);
+        results->gives = ok && !results->defers && can_give(fl, results);
+        if (ok)
             o.results = results;
     }
     for (int64_t i = 0; i < end.changes.count; i++) {

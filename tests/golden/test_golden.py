@@ -1,4 +1,4 @@
-"""The IR and the C of the quick start, word for word. A change of the compiler shows as a
+"""The IR and the C of some programs, word for word. A change of the compiler shows as a
 difference of these files; `--update-golden` (conftest.py) accepts it."""
 
 import pathlib
@@ -10,43 +10,52 @@ sys.path.append(str(pathlib.Path(__file__).parents[1] / "python"))
 import emitted
 
 HERE = pathlib.Path(__file__).parent
-EXAMPLE = HERE.parents[1] / "examples" / "quickstart.py"
+ROOT = HERE.parents[1]
+# Script, host function.
+PROGRAMS = {
+    "quickstart": (ROOT / "examples" / "quickstart.py", "orchestrator"),
+    "tasks": (HERE / "tasks.py", "host"),
+}
+
+
+def compile_program(name):
+    """Its definitions are run, its driver is not."""
+    path, host = PROGRAMS[name]
+    text = path.read_text().partition("\nimport torch\n")[0]
+    namespace = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    return namespace[host].compile()
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def name(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """The quick start's program. Its definitions are run, its driver is not."""
+def compiled(name, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYPTO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        text = EXAMPLE.read_text().partition("\nimport torch\n")[0]
-        namespace = {}
-        exec(compile(text, str(EXAMPLE), "exec"), namespace)
-        yield namespace["orchestrator"].compile()
-
-
-def normalised(path):
-    return path.read_text().replace(str(EXAMPLE), "examples/quickstart.py")
+        yield compile_program(name)
 
 
 @pytest.mark.parametrize("kind", ["ir", "c"])
-def test_quickstart(compiled, kind, request):
-    golden = HERE / f"quickstart.{kind}"
-    actual = normalised(compiled.output_dir / f"program.{kind}")
+def test_as_it_was(name, compiled, kind, request):
+    path = PROGRAMS[name][0]
+    golden = HERE / f"{name}.{kind}"
+    text = (compiled.output_dir / f"program.{kind}").read_text()
+    actual = text.replace(str(path), str(path.relative_to(ROOT)))
     if request.config.getoption("--update-golden"):
         golden.write_text(actual)
     assert actual == golden.read_text()
 
 
-def test_the_same_bytes_again(compiled, tmp_path, monkeypatch):
+def test_the_same_bytes_again(name, compiled, tmp_path, monkeypatch):
     monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path))
-    text = EXAMPLE.read_text().partition("\nimport torch\n")[0]
-    namespace = {}
-    exec(compile(text, str(EXAMPLE), "exec"), namespace)
-    again = namespace["orchestrator"].compile()
+    again = compile_program(name)
     assert again.output_dir != compiled.output_dir
-    for kind in ["ir", "c"]:
-        name = f"program.{kind}"
-        assert (again.output_dir / name).read_bytes() == (compiled.output_dir / name).read_bytes()
+    for file in ["program.ir", "program.c"]:
+        assert (again.output_dir / file).read_bytes() == (compiled.output_dir / file).read_bytes()
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

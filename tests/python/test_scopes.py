@@ -1,9 +1,12 @@
 """Scopes: pl.at at its levels, pl.spmd and its blocks, pl.cluster, pl.split_aiv, pl.scope; what a scope
 takes from around it and leaves behind."""
 
+import re
+
 import numpy as np
 import pytest
 
+import pypto
 from pypto.language.parser import (
     InvalidOperationError,
     ParserSyntaxError,
@@ -157,6 +160,27 @@ def test_numbers_leave_a_scope():
     x, z = run(body)
     np.testing.assert_array_equal(z[0, 4], x[0, 0])
     assert z[0, 5, 0] == 4
+
+
+def test_numbers_that_need_no_kernel_are_computed_again():
+    """The first two tasks end only after the last one, which needs their numbers."""
+    body = """
+    with pl.manual_scope():
+        with pl.at(level=pl.Level.CORE_GROUP) as ready:
+            need: pl.Scalar[pl.INT32] = pl.read(x, [0, 1]) + pl.read(x, [0, peer]) * 2
+            pld.system.defer_wait(sig, [0, 0], need)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+            row = (peer + 2) * 2
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.write(z, [row, 0], need)
+            pld.system.notify(sig, 0, [0, 0], need, op=pld.NotifyOp.Set)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[ready]):
+            pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+    """
+    x, z = run(body)
+    assert z[0, 4, 0] == x[0, 0, 1] + 2 * x[0, 0, 0]
+    np.testing.assert_array_equal(z[0, 0], x[0, 0])
 
 
 def test_scopes_in_a_loop_carry_numbers_and_tensors():
@@ -365,22 +389,43 @@ def test_numbers_enter_a_wrapper_too():
     assert not s[4:].any()
 
 
-def test_dispatches_without_device_go_round(transport):
-    text = text_of("put(x, z, 0)")
-    text = text[: text.index("@pl.jit.host")] + """
+def where_it_fails(text, ranks, rows):
+    """The rank of a dispatch that fails, by the place of its bad row number."""
+    ranks_of = []
+    for bad in range(rows):
+        x, z = inputs(rows)
+        x[:, :, 0] = 0
+        x[bad, 0, 0] = 99
+        with pytest.raises(pypto.DeviceError) as caught:
+            from_text(text)["host"](x, z, config=config(ranks))
+        ranks_of.append(int(re.search(r"failed on rank (\d+)", caught.value.message).group(1)))
+    return ranks_of
+
+
+ROUND = """
 @pl.jit
 def plain(x: pl.Tensor[[1, 8], pl.INT32], z: pl.InOut[pl.Tensor[[N, 8], pl.INT32]]):
-    put(x, z, 0)
+    put(x, z, pl.cast(pl.read(x, [0, 0]), pl.INDEX))
 
 @pl.jit.host
 def host(x: pl.Tensor[[NR, 1, 8], pl.INT32], z: pl.InOut[pl.Tensor[[NR, N, 8], pl.INT32]]):
-    for r in pl.range(3 * pld.world_size() + 1):
-        plain(x[r % pld.world_size()], z[r % pld.world_size()])
+    for r in pl.range({rows}):
+        {dispatch}
 """
-    x, z = inputs(3)
-    space = from_text(text)
-    space["host"](x, z, config=config(3))
-    np.testing.assert_array_equal(z[:, 0], x[:, 0])
+
+SCOPE = """with pl.at(level=pl.Level.CHIP, role=pl.Role.Orchestrator):
+            put(x[r], z[r], pl.cast(pl.read(x, [r, 0, 0]), pl.INDEX))"""
+
+
+@pytest.mark.parametrize("dispatch", ["plain(x[r], z[r])", SCOPE])
+def test_dispatches_without_device_go_round(dispatch, transport):
+    text = text_of("put(x, z, 0)")
+    text = text[: text.index("@pl.jit.host")] + ROUND.format(rows=5, dispatch=dispatch)
+    assert where_it_fails(text, 3, 5) == [0, 1, 2, 0, 1]
+    x, z = inputs(5)
+    x[:, :, 0] = 4
+    from_text(text)["host"](x, z, config=config(3))
+    np.testing.assert_array_equal(z[:, 4], x[:, 0])
 
 
 # ---- blocks ----
@@ -613,12 +658,12 @@ def test_an_input_that_a_scope_writes():
 
 
 def test_what_stays_in_a_scope():
-    """Views of a kernel's own, what blocks compute, and what waits."""
+    """Views of a kernel's own, and what blocks compute."""
     body = core(lines="v = x[0:1, 0:4]") + "\n" + core(lines="pl.store(pl.load(v, [0, 0], [1, 4]), [0, 0], z)")
     assert "'v'" in refused(body, ParserSyntaxError, "does not outlive it").message
     body = "for i in pl.spmd(2):\n    t = pl.load(x, [0, 0], [1, 8])\n" + core(lines="pl.store(t, [0, 0], z)")
     assert "'t'" in refused(body, ParserSyntaxError, "does not outlive it").message
-    body = core(lines="n = pl.read(x, [0, 0])\npld.system.defer_wait(sig, [0, 0], 0)") + "\nput(x, z, n)"
+    body = "for i in pl.spmd(2):\n    n = pl.read(x, [0, 0]) + i\nput(x, z, n)"
     assert "'n'" in refused(body, ParserSyntaxError, "does not outlive it").message
 
 

@@ -1,6 +1,8 @@
 """Tasks of a wrapper: ids, deps=, manual scopes, pl.submit, predicates, deferred waits, and the order that
 arguments make."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -163,6 +165,29 @@ def test_a_chain_by_ids_in_a_manual_scope():
     """
     _, z = run(body)
     np.testing.assert_array_equal(z[0, :, 0], np.arange(16))
+
+
+@pytest.mark.parametrize("manual", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_graph_under_random_delays(seed, manual):
+    """Row k is the sum of the rows that it depends on, and 1; ids order it, or the rows' own memory."""
+    dice = random.Random(seed)
+    lines, expected = [], []
+    for k in range(14):
+        before = [d for d in range(k) if dice.random() < 0.3]
+        deps = f", deps=[{', '.join(f't{d}' for d in before)}]" if manual else ""
+        lines.append(f"r{k} = z[{k}:{k + 1}, 0:8]")
+        lines.append(f"with pl.at(level=pl.Level.CORE_GROUP{deps}) as t{k}:")
+        lines.append(f"    linger(x, {dice.choice([0, 200, 2000])})")
+        lines.append("    s = pl.full([1, 8], dtype=pl.INT32, value=1)")
+        lines.extend(f"    s = pl.add(s, pl.load(r{d}, [0, 0], [1, 8]))" for d in before)
+        lines.append(f"    pl.store(s, [0, 0], r{k})")
+        expected.append(1 + sum(expected[d] for d in before))
+    body = "\n".join(lines)
+    if manual:
+        body = "with pl.manual_scope():\n    " + body.replace("\n", "\n    ")
+    _, z = run(body, ranks=2)
+    np.testing.assert_array_equal(z[:, :14, 5], [expected] * 2)
 
 
 def test_an_order_that_follows_from_arguments():
@@ -337,6 +362,28 @@ def test_predicates_are_read_when_the_task_could_start(test, runs):
     x, z = run(body)
     assert (z[0, 0] == (x[0, 0] if runs else 0)).all()
     np.testing.assert_array_equal(z[0, 1], x[0, 0])
+
+
+@pytest.mark.parametrize(
+    "dtype, value, test, runs",
+    [
+        ("FP32", 1.5, "> 1", True),
+        ("FP32", 1.5, "<= 1", False),
+        ("FP32", 2.0, "== 2", True),
+        ("BF16", -0.5, "< 0", True),
+        ("FP16", 0.5, "!= 0", True),
+        ("INT8", -3, ">= -3", True),
+        ("INT64", 5, "< 5", False),
+        ("UINT16", 65535, "== 65535", True),
+    ],
+)
+def test_predicates_of_element_types(dtype, value, test, runs):
+    body = f"""
+    flags = pl.create_tensor([2, 3], dtype=pl.{dtype}, init_value={value})
+    pl.submit(put, x, z, 0, predicate=(flags[1, 2] {test}))
+    """
+    x, z = run(body)
+    assert (z[0, 0] == (x[0, 0] if runs else 0)).all()
 
 
 def test_a_predicate_out_of_bounds():
