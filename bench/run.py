@@ -4,7 +4,7 @@ Everything is measured as medians with minimum and maximum over interleaved roun
 this runs on are shared. Whole-process figures are paired: each run of the quick start is followed by a run of
 its imports alone, and the difference is taken pair by pair.
 
-    run.py [--rounds N] [--native PATH]
+    run.py [--rounds N] [--peer-rounds N] [--native PATH]
 """
 
 import argparse
@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from beside import beside
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart.py"
@@ -148,6 +150,7 @@ def transfers(program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--peer-rounds", type=int, default=5, help="of the section beside Open MPI")
     parser.add_argument("--native", type=Path, default=ROOT / "build" / "bench" / "native")
     options = parser.parse_args()
     quick_start(options.rounds)
@@ -155,6 +158,7 @@ def main():
     for ranks in (2, 4):
         native(options.native, ranks)
     transfers(options.native.with_name("transfers"))
+    beside(options.peer_rounds, options.native.with_name("beside"))
 
 
 main()
