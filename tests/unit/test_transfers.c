@@ -158,6 +158,25 @@ static void test_boxes_move_like_their_elements(void **state)
     }
 }
 
+/* Runs in words have a head, a body of larger pieces and a tail. */
+static void test_words_of_any_length_and_place(void **state)
+{
+    (void)state;
+    static const int64_t packed[] = {1};
+    fill(source_place, PYPTO_INT32);
+    for (int64_t n = 0; n < 5 * 5 * 80; ++n) {
+        const int64_t to = n % 5, from = n / 5 % 5, count = n / 25;
+        memset(target_place, (int)n, PLACE_BYTES);
+        memset(expected, (int)n, PLACE_BYTES);
+        memcpy(expected + to * 4, source_place + from * 4, (size_t)count * 4);
+        const box b = {
+            target_place + to * 4, packed, source_place + from * 4, packed, &count, 1, 4};
+        box_move(NULL, &b, BOX_WORDS, PYPTO_INT32);
+        if (memcmp(expected, target_place, PLACE_BYTES) != 0)
+            fail_msg("%d words from %d to %d", (int)count, (int)from, (int)to);
+    }
+}
+
 /* ---- kernels ---- */
 
 enum { DATA, SIGNAL, MODE };
@@ -403,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_boxes_move_like_their_elements),
+        cmocka_unit_test(test_words_of_any_length_and_place),
         cmocka_unit_test(test_every_write_wakes_who_waits_for_its_cell),
         cmocka_unit_test(test_tensors_that_do_not_fit_are_refused),
     };
