@@ -1,10 +1,13 @@
 """The programs that the language has to be enough for, one row each: its name, and the test here
-that covers what it needs, or the issue in which that arrives and why.
+that covers what it needs, or the issue in which that arrives and why. Of programs between ranks EXERCISES
+says in the same way what they try.
 
 A row that arrives gets its test, and its reason goes away."""
 
-COLLECTIVES = "issue 4: collective operations"
-TASKS = "issue 5: tasks, scopes and callbacks"
+COLLECTIVES = "issue 5: collective operations"
+CALLBACKS = "issue 6: Python functions that a host function calls"
+WORKERS = "issue 6: workers that are prepared, and tensors and windows that outlive a call"
+PROFILES = "issue 6: profiles of a run"
 
 ROWS = {
     # programs in jit form
@@ -19,12 +22,12 @@ ROWS = {
     # programs in class form
     "l2_multi_orch": "test_l2_multi_orch.py",
     "l3_composite_shape_dim": "test_composite_shape_dim.py",
-    "l3_deferred_completion": TASKS,
+    "l3_deferred_completion": "test_deferred_completion.py",
     "l3_device_tensor": "test_device_tensor.py",
     "l3_dfx_per_rank": "test_dfx_per_rank.py",
-    "l3_distributed": TASKS,
+    "l3_distributed": CALLBACKS,
     "l3_ep_dispatch_combine": "test_ep_dispatch_combine.py",
-    "l3_explicit_dispatch_onboard": TASKS,
+    "l3_explicit_dispatch_onboard": WORKERS,
     "l3_gemm": "test_gemm.py",
     "l3_get": "test_l3_get.py",
     "l3_host_tensor_all_to_all": COLLECTIVES,
@@ -39,7 +42,7 @@ ROWS = {
     "l3_manual": "test_l3_manual.py",
     "l3_multi_group": "test_multi_group.py",
     "l3_notify_wait": "test_notify_wait.py",
-    "l3_parallel_reduce": TASKS,
+    "l3_parallel_reduce": CALLBACKS,
     "l3_put": "test_l3_put.py",
     "l3_rank_slice_dispatch": "test_rank_slice_dispatch.py",
     "l3_remote_store": "test_l3_remote_store.py",
@@ -65,4 +68,72 @@ ROWS = {
     "l3_tensor_broadcast_intrinsic": COLLECTIVES,
     "l3_tensor_collective_signal_reuse": COLLECTIVES,
     "l3_tensor_reduce_scatter_intrinsic": COLLECTIVES,
+}
+
+# What each program between ranks, and each example, exercises: the test that does, in the file of its row or in
+# the one that is named, or again the issue in which it arrives and why.
+EXAMPLE = "../test_examples.py test_example"
+EXERCISES = {
+    "l3_notify_wait": {
+        "a cell counted up around a ring, waited for, read": "test_notify_wait",
+        "signals at zero in each of three calls": "test_notify_wait",
+        "three calls with one allocation": WORKERS,
+    },
+    "l3_self_notify_credit_reset": {
+        "a rank takes back what it received": "test_self_notify_credit_reset",
+        "three calls on windows that are not reset": WORKERS,
+    },
+    "l3_multi_group": {"two overlapping domains, views of fewer dimensions": "test_multi_group"},
+    "l3_put": {
+        "whole slices, in chunks, pipelined, parts, sums into one rank, an early return": "test_put",
+        "sums of integers": "../test_put_get.py test_no_add_is_lost",
+    },
+    "l3_get": {"whole slices": "test_get_whole", "parts": "test_get_part"},
+    "l3_remote_store": {
+        "a tile": "test_push",
+        "two halves, with Set": "test_push_halves",
+        "what was computed from tensors": "test_push_sum",
+        "sums of what several ranks push": "test_add_up",
+    },
+    "l3_remote_store_window_raw": {"a kernel that pushes, then one that reads": "test_remote_store_window_raw"},
+    "l3_window_slice_incore": {
+        "slices as sources and targets, sums of them": "test_window_slices",
+        "slices converted from 16 bits": "test_window_cast",
+    },
+    "l3_deferred_completion": {
+        "4, 16 and 48 waiting tasks, three epochs": "test_the_last_task_opens_all_gates",
+        "conditions that hold already": "test_gates_that_are_open_already",
+        "epochs on windows that are not reset": WORKERS,
+    },
+    "l3_ep_dispatch_combine": {
+        "rows to experts and back, in 32 bits": "test_ep_dispatch_combine",
+        "full size, in 16 bits, counts by notify": "test_full_size",
+    },
+    "l3_gemm": {"a window beside a matrix product": "test_gemm"},
+    "l3_composite_shape_dim": {
+        "computed extents, devices by number": "test_composite_shape_dim",
+        "extents that the call brings": "test_dynamic_composite_dims",
+        "an extent that does not divide": "test_an_extent_that_is_no_multiple",
+    },
+    "l3_rank_slice_dispatch": {"a parallel loop over devices": "test_rank_slice_dispatch"},
+    "l3_dfx_per_rank": {"its program": "test_dfx_per_rank", "its profiles": PROFILES},
+    "l3_distributed": {
+        "wrappers written in the host function": "../test_scopes.py test_a_program_in_one_host_function",
+        "results checked by a Python function": CALLBACKS,
+    },
+    "l3_explicit_dispatch_onboard": {"two programs on one worker": WORKERS},
+    "l3_device_tensor": {"a weight in several calls": "test_device_tensor", "a weight that stays": WORKERS},
+    "l3_stacked_device_tensor": {"a shard for each rank": "test_stacked_device_tensor", "shards that stay": WORKERS},
+    "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": WORKERS},
+    "l3_tuple_return": {"a tuple of outputs": "test_tuple_return"},
+    "l3_parallel_reduce": {"results added by a Python function": CALLBACKS},
+    "l3_manual": {"its program": "test_manual"},
+    "l2_multi_orch": {"several wrappers, chosen by name": "test_l2_multi_orch"},
+    "01_hello_rank": {"the example": EXAMPLE},
+    "02_programming_model": {"the example": EXAMPLE},
+    "03_window_buffer": {"the example": EXAMPLE},
+    "04_barrier": {"the example": EXAMPLE, "--use-builtin": COLLECTIVES},
+    "05_remote_load_store": {"the example, both modes": EXAMPLE, "its barrier built in": COLLECTIVES},
+    "06_put_get": {"the example, both modes": EXAMPLE},
+    "07_dynamic_rank_count": {"the example": EXAMPLE},
 }

@@ -2,6 +2,7 @@
 host function returns a tuple."""
 
 import numpy as np
+import pytest
 
 import pypto.language as pl
 from launch import compiled, numbers
@@ -76,3 +77,63 @@ def test_composite_shape_dim(transport):
         assert run(a, b, total, rest) is None
         check(total, rest, a, b)
         check(*run(a, b), a, b)
+
+
+# ---- the same with extents that the call brings ----
+
+MD, ND = pl.dynamic("MD"), pl.dynamic("ND")
+WIDEST = 16
+
+
+@pl.program
+class DynamicSum:
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(
+        self,
+        a: pl.Tensor[[MD * 2, ND], pl.FP32],
+        b: pl.Tensor[[MD * 2, ND], pl.FP32],
+        out: pl.Out[pl.Tensor[[MD * 2, ND], pl.FP32]],
+        half: pl.Scalar[pl.INDEX],
+    ) -> pl.Tensor[[MD * 2, ND], pl.FP32]:
+        for i in pl.range(MD):
+            row = half * MD + i
+            left = pl.load(a, [row, 0], [1, WIDEST], valid_shape=[1, ND])
+            right = pl.load(b, [row, 0], [1, WIDEST], valid_shape=[1, ND])
+            out = pl.store(pl.add(left, right), [row, 0], out)
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def chip(
+        self,
+        a: pl.Tensor[[MD * 2, ND], pl.FP32],
+        b: pl.Tensor[[MD * 2, ND], pl.FP32],
+        out: pl.Out[pl.Tensor[[MD * 2, ND], pl.FP32]],
+        half: pl.Scalar[pl.INDEX],
+    ) -> pl.Tensor[[MD * 2, ND], pl.FP32]:
+        return self.kernel(a, b, out, half)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(
+        self,
+        a: pl.Tensor[[MD * 2, ND], pl.FP32],
+        b: pl.Tensor[[MD * 2, ND], pl.FP32],
+        out: pl.Out[pl.Tensor[[MD * 2, ND], pl.FP32]],
+    ) -> pl.Tensor[[MD * 2, ND], pl.FP32]:
+        self.chip(a, b, out, 0, device=0)
+        self.chip(a, b, out, 1, device=1)
+        return out
+
+
+def test_dynamic_composite_dims(transport):
+    run = compiled(DynamicSum, 2)
+    for m, n in [(1, 1), (3, 8), (5, WIDEST)]:
+        a, b = numbers(2 * m, n), numbers(2 * m, n, first=100)
+        out = np.zeros_like(a)
+        run(a, b, out)
+        assert (out == a + b).all()
+
+
+def test_an_extent_that_is_no_multiple(transport):
+    a = numbers(3, 8)
+    with pytest.raises(ValueError, match="MD"):
+        compiled(DynamicSum, 2)(a, a, np.zeros_like(a))

@@ -8,7 +8,7 @@ import pypto.language.distributed as pld
 from launch import compiled, numbers
 
 NR = pl.dynamic("NR")
-M, K, N = 16, 32, 16
+M, K, N = 64, 64, 64
 
 
 @pl.program
@@ -48,18 +48,18 @@ class Gemm:
     def host(
         self,
         a: pl.Tensor[[NR, M, K], pl.FP32],
-        b: pl.Tensor[[NR, K, N], pl.FP32],
+        b: pl.Tensor[[K, N], pl.FP32],
         c: pl.Out[pl.Tensor[[NR, M, N], pl.FP32]],
     ) -> pl.Tensor[[NR, M, N], pl.FP32]:
         buffer = pld.alloc_window_buffer(M * N * pl.FP32.get_byte())
         for r in pl.range(pld.world_size()):
             box = pld.window(buffer, [M, N], dtype=pl.FP32)
-            self.chip(box, a[r], b[r], c[r], device=r)
+            self.chip(box, a[r], b, c[r], device=r)
         return c
 
 
 def test_gemm(ranks, transport):
-    a, b = numbers(ranks, M, K) % 17, numbers(ranks, K, N) % 13
+    a, b = numbers(ranks, M, K) % 17, numbers(K, N) % 13
     c = np.zeros((ranks, M, N), np.float32)
     compiled(Gemm, ranks)(a, b, c)
     assert (c == a @ b).all()

@@ -76,6 +76,36 @@ def chunks(
 
 
 @pl.function(type=pl.FunctionType.InCore)
+def one_chunk_after_the_other(
+    x: pl.Tensor[[R, W], pl.FP32],
+    y: pl.Out[pl.Tensor[[R, W], pl.FP32]],
+    box: pld.DistributedTensor[[R, W], pl.FP32],
+    bell: pld.DistributedTensor[[1, 1], pl.INT32],
+    peer: pl.Scalar[pl.INT32],
+) -> pl.Tensor[[R, W], pl.FP32]:
+    ctx = pld.get_comm_ctx(box)
+    after = (pld.rank(ctx) + 1) % pld.nranks(ctx)
+    pld.tensor.put(box, after, x, chunk_rows=2, chunk_cols=16)
+    pld.system.notify(target=bell, peer=after, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(signal=bell, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+    return pl.store(pl.load(box, [0, 0], [R, W]), [0, 0], y)
+
+
+@pl.function(type=pl.FunctionType.InCore)
+def row_to_another_row(
+    x: pl.Tensor[[R, W], pl.FP32],
+    y: pl.Out[pl.Tensor[[R, W], pl.FP32]],
+    box: pld.DistributedTensor[[R, W], pl.FP32],
+    bell: pld.DistributedTensor[[1, 1], pl.INT32],
+    peer: pl.Scalar[pl.INT32],
+) -> pl.Tensor[[R, W], pl.FP32]:
+    pld.tensor.put(box, peer, x, dst_offsets=[1, 0], src_offsets=[0, 0], shape=[1, W])
+    pld.system.notify(target=bell, peer=peer, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(signal=bell, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+    return pl.store(pl.load(box, [0, 0], [R, W]), [0, 0], y)
+
+
+@pl.function(type=pl.FunctionType.InCore)
 def parts(
     x: pl.Tensor[[R, W], pl.FP32],
     y: pl.Out[pl.Tensor[[R, W], pl.FP32]],
@@ -124,6 +154,12 @@ def expected_whole(x):
     return np.roll(x, 1, axis=0)
 
 
+def expected_row(x):
+    y = np.zeros_like(x)
+    y[:, 1] = np.roll(x, 1, axis=0)[:, 0]
+    return y
+
+
 def expected_parts(x):
     came = np.roll(x, 1, axis=0)[:, ::-1]
     return np.roll(came, W // 2, axis=2)
@@ -140,10 +176,12 @@ def expected_sum(x):
     [
         (whole, expected_whole),
         (chunks, expected_whole),
+        (one_chunk_after_the_other, expected_whole),
+        (row_to_another_row, expected_row),
         (parts, expected_parts),
         (gather_sum, expected_sum),
     ],
-    ids=["whole", "chunks", "parts", "gather_sum"],
+    ids=lambda given: getattr(given, "__name__", None),
 )
 def test_put(kernel, expected, ranks, transport):
     x = numbers(ranks, R, W)

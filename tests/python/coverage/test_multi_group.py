@@ -1,5 +1,5 @@
 """Three devices in two overlapping domains: 0 and 1 swap rows, 1 and 2 swap rows. A rank's number
-in a domain is its place among the devices of that domain."""
+in a domain is its place among the devices of that domain. The views have one dimension, the parameters two."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ import pypto.language as pl
 import pypto.language.distributed as pld
 from launch import compiled, numbers
 
-W = 32
+W = 64
 
 
 @pl.program
@@ -50,11 +50,11 @@ class Groups:
         high_box = pld.alloc_window_buffer(W * pl.FP32.get_byte())
         high_bell = pld.alloc_window_buffer(pl.INT32.get_byte())
         for r in pl.range(2):
-            box = pld.window(low_box, [1, W], dtype=pl.FP32)
+            box = pld.window(low_box, [W], dtype=pl.FP32)
             bell = pld.window(low_bell, [1], dtype=pl.INT32)
             self.chip(x[r], low[r], box, bell, 1 - r, device=r)
         for r in pl.range(1, 3):
-            box2 = pld.window(high_box, [1, W], dtype=pl.FP32)
+            box2 = pld.window(high_box, [W], dtype=pl.FP32)
             bell2 = pld.window(high_bell, [1], dtype=pl.INT32)
             self.chip(x[r], high[r], box2, bell2, 2 - r, device=r)
         return low, high

@@ -41,7 +41,7 @@ class RankSlices:
         b: pl.Tensor[[NR, ROWS, COLUMNS], pl.FP32],
         c: pl.Out[pl.Tensor[[NR, ROWS, COLUMNS], pl.FP32]],
     ):
-        for r in pl.range(pld.world_size()):
+        for r in pl.parallel(pld.world_size()):
             self.chip(a[r], b[r], c[r], device=r)
 
 

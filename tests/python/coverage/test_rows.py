@@ -4,7 +4,9 @@ row."""
 import re
 from pathlib import Path
 
-from rows import ROWS
+import pytest
+
+from rows import EXERCISES, ROWS
 
 FOLDER = Path(__file__).parent
 OTHERS = {"test_rows.py", "test_conformance.py"}
@@ -16,6 +18,32 @@ def test_every_row_is_accounted_for():
     tests = [entry for entry in ROWS.values() if not entry.startswith("issue")]
     assert len(set(tests)) == len(tests)
     assert set(tests) == {path.name for path in FOLDER.glob("test_*.py")} - OTHERS
+
+
+def test_every_exercise_is_accounted_for():
+    examples = {row for row in ROWS if re.match(r"\d\d_", row)}
+    assert len(EXERCISES) == 30 and len(examples) == 7
+    assert set(EXERCISES) <= set(ROWS) and examples <= set(EXERCISES)
+    arrived = {row for row in EXERCISES if not ROWS[row].startswith("issue")}
+    for row in arrived - examples:
+        assert any(not entry.startswith("issue") for entry in EXERCISES[row].values()), row
+
+
+TESTS = [
+    (row, entry)
+    for row, exercises in EXERCISES.items()
+    for entry in exercises.values()
+    if not entry.startswith("issue")
+]
+
+
+@pytest.mark.parametrize("row, entry", TESTS)
+def test_exercises_name_tests(row, entry):
+    file, _, name = entry.rpartition(" ")
+    text = (FOLDER / (file or ROWS[row])).read_text()
+    assert f"\ndef {name}(" in text
+    if name == "test_example":
+        assert len(list((FOLDER.parents[2] / "examples").glob(f"{row}.py"))) == 1
 
 
 def test_the_tests_run_programs():

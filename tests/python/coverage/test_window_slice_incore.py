@@ -1,6 +1,7 @@
 """A window is a tensor to its kernel: it can be sliced, converted, added and assigned to in parts."""
 
 import numpy as np
+import pytest
 import torch
 
 import pypto.language as pl
@@ -8,7 +9,7 @@ import pypto.language.distributed as pld
 from launch import compiled, numbers
 
 NR = pl.dynamic("NR")
-R, W = 8, 16
+R, W = 16, 64
 
 
 def windowed(body, dtype):
@@ -51,16 +52,20 @@ def assign_and_read(
     return y
 
 
-@pl.function(type=pl.FunctionType.InCore)
-def slice_and_cast(
-    x: pl.Tensor[[R, W], pl.BF16],
-    y: pl.Out[pl.Tensor[[R, W], pl.FP32]],
-    box: pld.DistributedTensor[[2 * R, W], pl.BF16],
-) -> pl.Tensor[[R, W], pl.FP32]:
-    box = pl.store(pl.load(x, [0, 0], [R, W]), [0, 0], box)
-    part = pl.tensor.slice(box, [R, W], [0, 0])
-    y[:] = pl.cast(part, pl.FP32)
-    return y
+def casting(dtype):
+    @pl.function(type=pl.FunctionType.InCore)
+    def slice_and_cast(
+        x: pl.Tensor[[R, W], dtype],
+        y: pl.Out[pl.Tensor[[R, W], pl.FP32]],
+        box: pld.DistributedTensor[[2 * R, W], dtype],
+    ) -> pl.Tensor[[R, W], pl.FP32]:
+        box = pl.store(pl.load(x, [0, 0], [R, W]), [0, 0], box)
+        part = pl.tensor.slice(box, [R, W], [0, 0])
+        y[:] = pl.cast(part, pl.FP32)
+        y[:] = pl.add(y, pl.cast(pl.tensor.slice(box, [R, W], [0, 0]), pl.FP32))
+        return y
+
+    return slice_and_cast
 
 
 @pl.function(type=pl.FunctionType.InCore)
@@ -83,8 +88,9 @@ def test_window_slices(ranks, transport):
         assert (y == factor * x).all()
 
 
-def test_window_cast(ranks, transport):
-    x = torch.from_numpy(numbers(ranks, R, W) % 100).bfloat16()
+@pytest.mark.parametrize("dtype, torch_dtype", [(pl.BF16, torch.bfloat16), (pl.FP16, torch.float16)])
+def test_window_cast(dtype, torch_dtype, ranks, transport):
+    x = torch.from_numpy(numbers(ranks, R, W) / 7).to(torch_dtype)
     y = torch.zeros(ranks, R, W)
-    compiled(windowed(slice_and_cast, pl.BF16), ranks)(x, y)
-    assert torch.equal(y, x.float())
+    compiled(windowed(casting(dtype), dtype), ranks)(x, y)
+    assert torch.equal(y, x.float() * 2)
