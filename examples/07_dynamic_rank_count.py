@@ -32,7 +32,7 @@ def collect(
     for peer in pl.range(NR):
         pld.system.wait(arrived, offsets=[peer, 0], expected=1, cmp=pld.WaitCmp.Ge)
 
-    # How many rows, is known when the program runs; chunk_rows= says how many at a time.
+    # How many rows there are is known when the program runs; a device wants to know how many to copy at a time.
     pld.tensor.get(y, (me + 1) % NR, rows, chunk_rows=1)
     return y
 
