@@ -724,7 +724,7 @@ static const char *pair_text(emitter *e, const ir_stmt *s)
 static void emit_elementwise(emitter *e, const ir_stmt *s)
 {
     const char *sets_valid = strchr(s->op_def->emit, '\n');
-    if (strcmp(s->op_def->emit, "elementwise: {x.bits}") == 0)
+    if (s->op_def->id == OP_RESHAPE)
         emit_reshaped_valid(e, s);
     else if (sets_valid != NULL)
         emit_given_valid(e, s, sets_valid + 1);

@@ -486,7 +486,7 @@ static const syntax_expr *deciding_argument(const op_def *op, const syntax_expr 
     for (; op != NULL; op = op->next_form) {
         for (int64_t i = 0; i < call->keywords.count; i++) {
             const syntax_keyword *keyword = &call->keywords.items[i];
-            if (keyword->name != NULL && strcmp(keyword->name, op->params[0].name) == 0)
+            if (keyword->name != NULL && op_param_index(op, keyword->name) == 0)
                 return keyword->value;
         }
     }

@@ -50,7 +50,7 @@ static op_def table[OP_COUNT];
 static const char *problem;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static const char *keep_word(const char *start, size_t length)
+static char *keep_word(const char *start, size_t length)
 {
     char *word = words + words_used;
     memcpy(word, start, length);
@@ -153,6 +153,20 @@ static bool parse_kind(const char *start, size_t length, op_param *param)
     return false;
 }
 
+/* "input/tensor/tile": words one behind the other. */
+static void parse_names(const char *start, size_t length, op_param *param)
+{
+    char *names = keep_word(start, length);
+    param->name = names;
+    param->name_count = 1;
+    for (size_t i = 0; i < length; i++) {
+        if (names[i] != '/')
+            continue;
+        names[i] = '\0';
+        param->name_count++;
+    }
+}
+
 /* One entry between commas, "name: kind" or "name: kind = default", already trimmed. */
 static bool parse_param(const char *entry, size_t length, op_param *param)
 {
@@ -160,7 +174,7 @@ static bool parse_param(const char *entry, size_t length, op_param *param)
     const char *colon = memchr(entry, ':', length);
     if (colon == NULL || colon == entry)
         return false;
-    param->name = keep_word(entry, (size_t)(colon - entry));
+    parse_names(entry, (size_t)(colon - entry), param);
     const char *kind = colon + 1 + strspn(colon + 1, " ");
     const char *kind_end = kind;
     while (kind_end < end && *kind_end != ' ' && *kind_end != '=')
@@ -202,8 +216,12 @@ static void parse_signature(const op_row *row, op_def *def)
 static int32_t param_named(const op_def *def, const char *start, size_t length)
 {
     for (int32_t i = 0; i < def->param_count; i++) {
-        if (word_is(start, length, def->params[i].name))
-            return i;
+        const char *name = def->params[i].name;
+        for (int32_t k = 0; k < def->params[i].name_count; k++) {
+            if (word_is(start, length, name))
+                return i;
+            name += strlen(name) + 1;
+        }
     }
     return -1;
 }

@@ -7,7 +7,9 @@
  *   spellings  the dotted names that call it, separated by spaces; the first is canonical and printed
  *   signature  parameters as Python writes them, each with its operand kind after a colon, e.g.
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
- *              a "*" entry makes those after it keyword-only. Kinds (ops.c parses them):
+ *              a "*" entry makes those after it keyword-only. "input/tensor/tile: tile" has a name each
+ *              for pl., pl.tensor. and pl.tile., the last also for those behind it; help shows the one of
+ *              the spelling, calls may use any, the columns below the first. Kinds (ops.c parses them):
  *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar | tile|offsets
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
@@ -93,7 +95,9 @@ typedef enum op_operand {
 } op_operand;
 
 typedef struct op_param {
-    const char *name;
+    const char
+        *name; /* the first of its names, which stand in one string, each with a NUL behind it */
+    int32_t name_count; /* any of them is accepted as a keyword */
     op_operand kind;
     const char *enum_name;    /* OPERAND_ENUM: "NotifyOp" */
     const char *default_text; /* NULL: required; else as written, e.g. "None" */

@@ -188,7 +188,7 @@ REFUSED = [
     ("INT32", "pl.tile.adds(a, 5000000000)", "does not fit"),
     ("FP32", "pl.tile.adds(a, b)", "rhs must be a scalar, not a Tile"),
     ("FP32", "pl.div(a, b, high_precision=1)", "high_precision expected True or False"),
-    ("FP32", "pl.relu(x)", "x expected Tile, got Tensor"),
+    ("FP32", "pl.relu(x)", "tile expected Tile, got Tensor"),
     ("BOOL", "pl.add(a, b)", "does not accept bool tiles"),
 ]
 
@@ -311,7 +311,7 @@ def test_extents_out_of_range():
     store = "pl.store(t, [0, 0], z)"
     for statement, words in [
         (load.format(5), "valid_shape 0 is 5"),
-        (load.format(-1), "valid_shape 0 is -1"),
+        (load.format(-1), "valid_shape 0 is provably negative: -1"),
         ("t = pl.load(x, [0, 0], [4, 4], [4])", "valid_shape rank is 1"),
         ("t = pl.load(x, [4, 0], [4, 4], [3, 4])", "past the end of dimension 0"),
         ("t = pl.load(x, [0, 0], [4, 4], target_memory=pl.MemorySpace.Acc)", "must be Vec or Mat"),

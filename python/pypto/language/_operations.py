@@ -53,11 +53,14 @@ class _Constant(Operation):
         return (lambda value, dtype: value)(*args, **kwargs)
 
 
-def _python_signature(columns: str) -> str:
-    """ "x: tile, *, dtype: dtype = None" -> "(x, *, dtype=None)"."""
+def _python_signature(columns: str, spelling: str) -> str:
+    """ "x: tile, *, dtype: dtype = None" -> "(x, *, dtype=None)". A name each for pl., pl.tensor. and
+    pl.tile. stands as "input/tensor/tile"."""
     words = []
+    level = {"tensor": 1, "tile": 2}.get(spelling.split(".")[1], 0)
     for column in filter(None, columns.split(", ")):
-        name, _, kind = column.partition(":")
+        names, _, kind = column.partition(":")
+        name = (names.split("/")[: level + 1])[-1]
         _, equals, default = kind.partition("=")
         words.append(f"{name.strip()}={default.strip()}" if equals else name.strip())
     return f"({', '.join(words)})"
@@ -85,20 +88,24 @@ def _operation_named(path: str) -> Operation:
 
 
 def _make_operations() -> None:
+    canonical: dict[str, str] = {}
     for spellings, signature, doc in _core.ops():
         root = spellings[0].partition(".")[0]
         if root not in _PACKAGES:
             continue  # written as syntax, not by name
         kind = _Constant if spellings[0] == "pl.const" else Operation
-        made = kind(spellings[0], _python_signature(signature), doc, _PACKAGES[root])
+        made = kind(
+            spellings[0], _python_signature(signature, spellings[0]), doc, _PACKAGES[root]
+        )
         for spelling in spellings:
-            other = _operations.get(spelling)
-            if other is None or other.__pypto_path__ == spellings[0]:
+            parameters = _python_signature(signature, spelling)
+            if canonical.setdefault(spelling, spellings[0]) != spellings[0]:
+                # The kind of an argument decides which of several is meant: it keeps its name.
+                parameters = _operations[spelling].__text_signature__
+            elif parameters == made.__text_signature__:
                 _operations[spelling] = made
-            else:  # the kind of an argument decides which of several is meant: it keeps its name
-                _operations[spelling] = Operation(
-                    spelling, other.__text_signature__, doc, _PACKAGES[root]
-                )
+                continue
+            _operations[spelling] = Operation(spelling, parameters, doc, _PACKAGES[root])
 
 
 _make_operations()
