@@ -1,6 +1,6 @@
 /* Calls between DSL functions: a host function dispatches per-device wrappers (device=r), a wrapper
- * calls in-core kernels, which become tasks, and a kernel calls others, as part of its own task. What is
- * written to be inlined has no code of its own: its body is lowered in the place of the call. Nothing else
+ * calls in-core kernels, which become tasks, and a kernel calls others, as part of its own task. A kernel
+ * that a host function dispatches gets a wrapper made for it (entry.c). What is written to be inlined has no code of its own: its body is lowered in the place of the call. Nothing else
  * may call.
  *
  * A call binds its arguments to the callee's parameters, specialises the callee (which lowers it the
@@ -113,29 +113,19 @@ static bool check_planes(lowering *fl, const call_site *site)
             site->name);
         return false;
     }
-    if (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE && !site->callee->inlined &&
+    if (from != PLD_PLANE_CORE && to == PLD_PLANE_CORE && !site->callee->inlined &&
         takes_comm(fl, site)) {
         report(fl->fe, DIAG_BAD_CALL, span,
                "pass the window; the in-core function calls pld.get_comm_ctx(window)",
-               "'%s' takes a communication domain, which a wrapper cannot hand to a task",
-               site->name);
+               "'%s' takes a communication domain, which %s cannot hand to a task", site->name,
+               from == PLD_PLANE_HOST ? "a host function" : "a wrapper");
         return false;
     }
-    if ((from == PLD_PLANE_HOST && to == PLD_PLANE_CHIP) ||
+    if ((from == PLD_PLANE_HOST && (to == PLD_PLANE_CHIP || to == PLD_PLANE_CORE)) ||
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
         (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE) || is_spliced(fl, site))
         return true;
-    if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE)
-        report(
-            fl->fe, DIAG_HOST_DISPATCHES_KERNEL, span,
-            arena_printf(fl->a,
-                         "write a @pl.jit wrapper with the same parameters whose body is "
-                         "`return %s(...)`, and dispatch the wrapper with device=",
-                         site->name),
-            "the host dispatches in-core function '%s' directly; it can dispatch @pl.jit wrappers "
-            "only",
-            site->name);
-    else if (site->callee->is_callback)
+    if (site->callee->is_callback)
         report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
                "compute it on the host before or behind the call of the program",
                "SubWorker '%s' cannot be called: SubWorkers are not supported yet", site->name);
@@ -540,7 +530,7 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     eval_arguments(fl, &site);
     if (is_spliced(fl, &site))
         return site.ok ? splice_call(fl, &site) : poison();
-    const instance *callee = specialise_callee(fl, &site);
+    instance *callee = specialise_callee(fl, &site);
     if (callee == NULL || !callee->signature_ok)
         return poison();
 
@@ -553,7 +543,8 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     if (!site.ok || callee->state == INSTANCE_FAILED)
         return poison();
     ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_CALL, call->span);
-    s->callee = callee->ir;
+    bool dispatches_kernel = fl->ir->plane == PLD_PLANE_HOST && callee->ir->plane == PLD_PLANE_CORE;
+    s->callee = dispatches_kernel ? wrapper_of(fl->fe, callee) : callee->ir;
     s->operands = operands;
     s->operand_count = site.count;
     s->device = site.device;

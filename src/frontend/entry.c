@@ -3,8 +3,8 @@
  *
  * A program runs from a host function. One that starts with a per-device wrapper gets a host function
  * made here, with the same parameters and results, whose body is one dispatch of the wrapper on the
- * first device; a program that is a single kernel first gets such a wrapper. From there on nobody can
- * tell the difference:
+ * first device; a program that is a single kernel first gets such a wrapper, and so does each kernel that
+ * a host function dispatches. From there on nobody can tell the difference:
  *
  *     chip add(x, z)  ->  host add(x, z): add(x, z, device=0) */
 #include "frontend/lower.h"
@@ -237,6 +237,13 @@ static ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
     return caller;
 }
 
+ir_function *wrapper_of(frontend *fe, instance *kernel)
+{
+    if (kernel->wrapper == NULL)
+        kernel->wrapper = caller_of(fe, kernel->ir, PLD_PLANE_CHIP);
+    return kernel->wrapper;
+}
+
 void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count)
 {
     const frontend_source *source = source_of(fe, entry);
@@ -253,13 +260,13 @@ void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t 
     if (args != NULL && !check_count(fe, source->syntax, arg_count))
         return;
     const given_param *given = args == NULL ? NULL : entry_given(fe->a, args, arg_count);
-    const instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
+    instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
     check_entry(fe, self, args);
     if (!status_ok(fe->errors))
         return;
     ir_function *f = self->ir;
     if (f->plane == PLD_PLANE_CORE)
-        f = caller_of(fe, f, PLD_PLANE_CHIP);
+        f = wrapper_of(fe, self);
     if (f->plane == PLD_PLANE_CHIP)
         (void)caller_of(fe, f, PLD_PLANE_HOST);
 }

@@ -193,7 +193,8 @@ struct instance {
     int32_t function;
     ir_function *ir;
     instance_state state;
-    bool signature_ok; /* the parameters' types are known */
+    bool signature_ok;    /* the parameters' types are known */
+    ir_function *wrapper; /* of a kernel that the host dispatches; else NULL */
 };
 
 struct frontend {
@@ -435,6 +436,8 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count);
 /* Lowers the entry and all that it reaches into fe->program; makes a host function where there is none.
  * `args` as frontend_lower() has them. */
 void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count);
+/* The per-device wrapper whose body is a call of that kernel; made at the first request. */
+ir_function *wrapper_of(frontend *fe, instance *kernel);
 
 /* ---- expressions.c ---- */
 

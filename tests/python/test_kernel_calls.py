@@ -113,3 +113,84 @@ def h(x: pl.Tensor[[NR, 4, 10240], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4, 10240],
     assert (y == 1).all()
     with pytest.raises(pypto.CompilerError, match="at the same time"):
         host(x, y, config=config(1, "a2a3"))
+
+
+# ---- kernels that the host dispatches ----
+
+DIRECT = """
+M = pl.dynamic("M")
+
+@pl.jit.incore
+def push(x: pl.Tensor[[M, 8], pl.INT32], w: pl.InOut[pld.DistributedTensor[[M, 8], pl.INT32]],
+         s: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]], n: pl.Scalar[pl.INT32]):
+    ctx = pld.get_comm_ctx(w)
+    peer = (pld.rank(ctx) + 1) % pld.nranks(ctx)
+    for i in pl.range(x.shape[0]):
+        pld.tile.remote_store(pl.mul(pl.load(x, [i, 0], [1, 8]), n), w, peer, [i, 0])
+    pld.system.notify(s, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+
+@pl.jit.incore
+def take(w: pl.InOut[pld.DistributedTensor[[M, 8], pl.INT32]], s: pl.InOut[pld.DistributedTensor[[1, 1], pl.INT32]],
+         y: pl.Out[pl.Tensor[[M, 8], pl.INT32]]):
+    pld.system.wait(s, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+    for i in pl.range(y.shape[0]):
+        y = pl.store(pl.load(w, [i, 0], [1, 8]), [i, 0], y)
+    return y
+
+@pl.jit.incore
+def double(y: pl.InOut[pl.Tensor[[M, 8], pl.INT32]]):
+    for i in pl.range(y.shape[0]):
+        pl.store(pl.add(pl.load(y, [i, 0], [1, 8]), pl.load(y, [i, 0], [1, 8])), [i, 0], y)
+    return y
+
+@pl.jit
+def chip(y: pl.InOut[pl.Tensor[[M, 8], pl.INT32]]):
+    return double(y)
+
+@pl.jit.host
+def h(x: pl.Tensor[[NR, M, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, M, 8], pl.INT32]]):
+    b = pld.alloc_window_buffer(4096)
+    c = pld.alloc_window_buffer(4)
+    for r in pl.range(pld.world_size()):
+        w = pld.window(b, [M, 8], dtype=pl.INT32)
+        s = pld.window(c, [1, 1], dtype=pl.INT32)
+        push(x[r], w, s, 3, device=r)
+        filled = take(w, s, y[r], device=r)
+        double(filled, device=r)
+        chip(y[r], device=r)
+    return y
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_host_function_dispatches_kernels(devices, rows):
+    x = np.arange(devices * rows * 8, dtype=np.int32).reshape(devices, rows, 8)
+    y = np.zeros_like(x)
+    from_text(DIRECT)["h"](x, y, config=config(devices))
+    assert (y == 12 * np.roll(x, 1, axis=0)).all()
+
+
+def test_a_host_method_dispatches_kernel_methods():
+    text = """
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(self, x: pl.Tensor[[4, 8], pl.FP32], y: pl.Out[pl.Tensor[[4, 8], pl.FP32]]) -> pl.Tensor[[4, 8], pl.FP32]:
+        return pl.store(pl.mul(pl.load(x, [0, 0], [4, 8]), 2.0), [0, 0], y)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(self, x: pl.Tensor[[2, 4, 8], pl.FP32], y: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]]) -> pl.Tensor[[2, 4, 8], pl.FP32]:
+        for r in pl.range(2):
+            self.kernel(x[r], y[r], device=r)
+        return y
+"""
+    compiled = pypto.ir.compile(from_text(text)["P"], platform="cpu", distributed_config=config(2).distributed_config)
+    x = np.ones((2, 4, 8), np.float32)
+    assert (compiled(x) == 2).all()
+
+
+def test_a_dispatched_kernel_with_windows_needs_a_device():
+    text = DIRECT.replace("push(x[r], w, s, 3, device=r)", "push(x[r], w, s, 3)")
+    with pytest.raises(pypto.Error, match="the dispatch of 'push' passes a window, so it needs 'device='"):
+        from_text(text)["h"].compile()

@@ -169,11 +169,6 @@ static void test_planes(void **state)
         int32_t first;
         expected_error error;
     } rows[] = {
-        {HOST("    for r in pl.range(pld.world_size()):\n"
-              "        k(x[r], y[r], device=r)\n"),
-         HOST_LINE,
-         {"PYPTO-S110", 2, 8, "the host dispatches in-core function 'k' directly",
-          "write a @pl.jit wrapper"}},
         {KERNEL("    m = pld.world_size()\n    m = m + 1\n"),
          KERNEL_LINE,
          {"PYPTO-S109", 1, 8, "can only be called in HOST orchestration context", "pld.nranks"}},
