@@ -75,7 +75,10 @@ static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
     if (wait->param >= 0 && wait->param < f->nparams &&
         strcmp(f->params[wait->param].name, buffer) != 0)
         text_printf(out, " (parameter '%s')", f->params[wait->param].name);
-    text_printf(out, ", in %s at %s:%d", f->name, f->file, wait->line);
+    text_printf(out, ", in %s", f->name);
+    if (wait->blocks > 1)
+        text_printf(out, " (block %lld of %lld)", (long long)wait->block, (long long)wait->blocks);
+    text_printf(out, " at %s:%d", f->file, wait->line);
 }
 
 static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)

@@ -209,6 +209,8 @@ static wait_entry describe_wait(const pld_core *core, wait_kind kind, const pld_
                        .cmp = (int32_t)cmp,
                        .buffer = signal->window->buffer,
                        .param = task_param_of(core, signal),
+                       .block = core->block_index,
+                       .blocks = core->block_count,
                        .ndim = signal->ndim};
     for (int32_t r = 0; r < signal->window->comm->nranks; ++r)
         wait.devices |= (uint64_t)1 << signal->window->comm->devices[r];

@@ -80,6 +80,8 @@ typedef struct wait_entry {
     int32_t device;    /* DISPATCH: the device waited for */
     uint64_t sequence; /* DISPATCH: its dispatch number */
     uint64_t devices;  /* SIGNAL, DEFERRED: domain */
+    int64_t block;     /* SIGNAL, DEFERRED: of its task's blocks */
+    int64_t blocks;
     int64_t cell[PYPTO_MAX_DIMS];
 } wait_entry;
 

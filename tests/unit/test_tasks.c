@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,8 +147,9 @@ enum {
     DEFERRED,       /* many tasks wait for one that is submitted last */
     DEFERRED_STUCK, /* the same, and nobody rings */
     BLOCKS,         /* a task of many blocks, read by the wrapper */
-    MANUAL,         /* only `after` orders */
-    BAD_TASK,       /* after a task that does not exist */
+    BLOCKS_STUCK,
+    MANUAL,   /* only `after` orders */
+    BAD_TASK, /* after a task that does not exist */
     WRAPPER_DEFERS,
     MANY /* more tasks than a wrapper may have pending without running some */
 };
@@ -239,6 +241,7 @@ static void task_wrapper(pld_core *core, const pld_arg *args)
             if (pld_read_int(core, &row, PLD_AT(i)) != N)
                 pld_fail(core, "the wrapper reads before block %d has run", (int)i);
         break;
+    case BLOCKS_STUCK: submit_bell(core, &wait, a, 0, 9, &(pld_submit_options){.blocks = 3}); break;
     case MANUAL: manual_order(core, rows, a); break;
     case BAD_TASK: {
         const pld_task none = 5;
@@ -479,6 +482,17 @@ static void test_blocks_and_a_wrapper_that_reads_them(void **state)
     }
 }
 
+static void test_the_report_names_blocks(void **state)
+{
+    (void)state;
+    EACH_START(worker)
+    for (int which = 0; which < 3; ++which) {
+        char words[64];
+        snprintf(words, sizeof words, "in wait (block %d of 3) at tasks.c:", which);
+        run_badly(worker, BLOCKS_STUCK, PYPTO_ERROR_DEADLOCK, words);
+    }
+}
+
 static void test_manual_tasks_are_ordered_by_their_ids_alone(void **state)
 {
     (void)state;
@@ -534,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_tasks_on_the_same_memory_keep_their_order),
         cmocka_unit_test(test_deferred_waits_release_their_core),
         cmocka_unit_test(test_blocks_and_a_wrapper_that_reads_them),
+        cmocka_unit_test(test_the_report_names_blocks),
         cmocka_unit_test(test_manual_tasks_are_ordered_by_their_ids_alone),
         cmocka_unit_test(test_misuse_is_told),
         cmocka_unit_test(test_a_blocked_dispatch_holds_up_no_independent_one),
