@@ -3,8 +3,9 @@
  * The host function runs on a fiber of the calling thread, so that a call of its that fails can
  * leave it as kernels are left; then the host waits. One wait serves completion, failure, deadlock,
  * death of a worker and Ctrl-C (process/waiting.h). A failed call is poisoned; it is over when
- * every rank has acknowledged. A rank that has not within GRACE_MS computes without device calls:
- * it is killed and the set closed. (Threads cannot be killed; there the host waits for them.) */
+ * every rank has acknowledged. A rank that has used GRACE_CPU_MS without doing so computes without
+ * device calls: it is killed and the set closed. (Threads cannot be killed; there the host waits for
+ * them.) */
 #include "base/alloc.h"
 #include "base/os.h"
 #include "host/host.h"
@@ -15,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS 50
+/* A rank's own time counts, because on a busy machine an innocent one may not run for long. One that
+ * gets nowhere without using any, stopped or asleep in hand-written C, has GRACE_MS. */
+#define GRACE_CPU_MS 50
+#define GRACE_MS 2000
 /* Times the host gives its CPU to the ranks before it sleeps: short calls end meanwhile, and going
  * to sleep and being woken costs more. */
 #define YIELDS 20
@@ -41,11 +45,16 @@ static bool call_succeeded(const pypto_worker *w)
     return all_complete(w) && !call_poisoned(w);
 }
 
+static bool acknowledged(const pypto_worker *w, int32_t rank)
+{
+    return atomic_load_explicit(&segment_rank(&w->seg, rank)->acknowledged, memory_order_seq_cst) >=
+           w->call;
+}
+
 static bool all_acknowledged(const pypto_worker *w)
 {
     for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (atomic_load_explicit(&segment_rank(&w->seg, rank)->acknowledged, memory_order_seq_cst) <
-            w->call)
+        if (!acknowledged(w, rank))
             return false;
     return all_complete(w);
 }
@@ -112,13 +121,32 @@ pypto_status wait_outstanding(pypto_worker *w)
     return status;
 }
 
+/* What is left of the grace of the ranks that have not acknowledged, by their use of the CPU since `used`
+ * was read. */
+static int64_t cpu_left_ns(const pypto_worker *w, const int64_t *used)
+{
+    int64_t left = INT64_MAX;
+    for (int32_t rank = 0; rank < process_count(w); ++rank) {
+        if (acknowledged(w, rank))
+            continue;
+        const int64_t now = process_cpu_ns(&w->processes[rank]);
+        const int64_t mine = GRACE_CPU_MS * INT64_C(1000000) - (now - used[rank]);
+        if (now >= 0 && used[rank] >= 0 && mine < left)
+            left = mine;
+    }
+    return left;
+}
+
 /* Poisons the call and waits until every rank has dropped it. False when a rank is dead or does not
  * answer. */
 static bool drain_failed_call(pypto_worker *w)
 {
     segment_poison(&w->seg, w->call);
-    const int64_t deadline = os_now_ns() + (int64_t)GRACE_MS * 1000000;
+    const int64_t deadline = os_now_ns() + GRACE_MS * INT64_C(1000000);
     const bool killable = process_count(w) > 0;
+    int64_t used[PYPTO_MAX_RANKS];
+    for (int32_t rank = 0; rank < process_count(w); ++rank)
+        used[rank] = process_cpu_ns(&w->processes[rank]);
     uint32_t signals = 0;
     bool drained = false;
     for (;;) {
@@ -127,13 +155,16 @@ static bool drain_failed_call(pypto_worker *w)
         bool dead = false;
         for (int32_t rank = 0; rank < process_count(w); ++rank)
             dead = dead || process_dead(&w->processes[rank]);
-        const int64_t left_ms = (deadline - os_now_ns() + 999999) / 1000000;
-        if (drained || dead || (killable && left_ms <= 0)) {
+        const int64_t time_left = deadline - os_now_ns();
+        const int64_t cpu_left = cpu_left_ns(w, used);
+        const int64_t left = cpu_left < time_left ? cpu_left : time_left;
+        if (drained || dead || (killable && left <= 0)) {
             drained = drained && !dead;
             break;
         }
-        host_wait(w->event, w->processes, process_count(w), killable ? (int32_t)left_ms : GRACE_MS,
-                  &signals);
+        /* The ranks need at least that long to use up what they have left. */
+        host_wait(w->event, w->processes, process_count(w),
+                  killable ? (int32_t)((left + 999999) / 1000000) : GRACE_MS, &signals);
     }
     atomic_store_explicit(&w->seg.set->host_waiting, 0, memory_order_relaxed);
     return drained;

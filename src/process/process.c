@@ -33,6 +33,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* P_PIDFD, which C libraries before 2.36 do not name. */
@@ -210,6 +211,16 @@ static bool reap(process *p, int options)
 bool process_dead(process *p)
 {
     return reap(p, WNOHANG);
+}
+
+int64_t process_cpu_ns(const process *p)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (p->pid <= 0 || p->reaped || clock_getcpuclockid((pid_t)p->pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
+        return -1;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
 void process_send_kill(process *p)

@@ -42,6 +42,9 @@ PYPTO_NODISCARD pypto_status process_fork(int (*entry)(int channel, void *contex
  * PROCESS_NONE is dead. */
 bool process_dead(process *p);
 
+/* CPU time that it has used, in nanoseconds; -1 when that is not known. */
+int64_t process_cpu_ns(const process *p);
+
 /* SIGKILL, without waiting for the end. */
 void process_send_kill(process *p);
 

@@ -70,8 +70,21 @@ enum {
     FAULT_SEGV,
     FAULT_SPIN, /* rank 1 computes for ever, without device calls */
     FAULT_SELF_KILL,
-    FAULT_DIRTY /* leaves its window full */
+    FAULT_STOPPED, /* rank 0 fails while rank 1 gets no CPU, as on a busy machine */
+    FAULT_DIRTY    /* leaves its window full */
 };
+
+/* Stops this process; a child of its own lets it go on. */
+static void stop_for_a_while(void)
+{
+    const pid_t self = getpid();
+    if (fork() == 0) {
+        usleep(300000);
+        kill(self, SIGCONT);
+        _exit(0);
+    }
+    raise(SIGSTOP);
+}
 
 static void fault_kernel(pld_core *core, const pld_arg *args)
 {
@@ -106,6 +119,15 @@ static void fault_kernel(pld_core *core, const pld_arg *args)
     case FAULT_SELF_KILL:
         if (ctx->rank == 0)
             raise(SIGKILL);
+        break;
+    case FAULT_STOPPED:
+        if (ctx->rank == 0) {
+            pld_wait(core, signal, PLD_AT(0, 0), 1, PLD_GE);
+            pld_fail(core, "rank 0 gives up");
+        }
+        pld_notify(core, signal, 0, PLD_AT(0, 0), 1, PLD_SET);
+        stop_for_a_while(); /* no device call between, so it cannot drop the call before */
+        pld_wait(core, signal, PLD_AT(1, 0), 1, PLD_GE);
         break;
     case FAULT_DIRTY:
         pld_load(core, &word, data, PLD_AT(0), PLD_EXTENTS(1));
@@ -393,6 +415,18 @@ static void test_a_crash_is_reported_with_rank_signal_and_line(void **state)
     pypto_worker_close(worker);
 }
 
+/* A rank is not given up for what the machine does to it. */
+static void test_a_rank_that_does_not_run_keeps_the_set_usable(void **state)
+{
+    (void)state;
+    pypto_worker *worker = make_worker(PYPTO_START_FORK, 2, NULL);
+    run_fails(worker, FAULT_STOPPED, DIAG_KERNEL_FAILED,
+              WORDS("fault failed on rank 0: rank 0 gives up"));
+    assert_true(pypto_worker_usable(worker));
+    run_ok(worker, &rounds_program, 10);
+    pypto_worker_close(worker);
+}
+
 static int64_t now_ms(void)
 {
     struct timespec t;
@@ -432,7 +466,7 @@ static void test_a_computing_rank_is_no_deadlock_and_can_be_cancelled(void **sta
     assert_int_equal(pthread_create(&thread, NULL, stop_later, NULL), 0);
     const int64_t start = now_ms();
     pypto_status status = run(worker, &fault_program, FAULT_SPIN);
-    /* 300 ms, 50 ms grace and a kill; generous, because the machine may be loaded. */
+    /* 300 ms, 50 ms of CPU as grace, and a kill; generous, because the machine may be loaded. */
     assert_in_range(now_ms() - start, 300, 5000);
     pthread_join(thread, NULL);
     assert_int_equal(status.kind, PYPTO_ERROR_INTERRUPTED);
@@ -454,6 +488,7 @@ int main(void)
         cmocka_unit_test(test_a_cancelled_wait_leaves_the_set_usable),
 #ifndef NO_FORK
         cmocka_unit_test(test_a_crash_is_reported_with_rank_signal_and_line),
+        cmocka_unit_test(test_a_rank_that_does_not_run_keeps_the_set_usable),
         cmocka_unit_test(test_a_computing_rank_is_no_deadlock_and_can_be_cancelled),
 #endif
     };
