@@ -418,42 +418,43 @@ static inline int pld_tri(int64_t row, int64_t column, int64_t diagonal, bool up
         return (type)(descending ? first - steps : first + steps);                  \
     }
 
-#define PLD_SIGNED_FUNCTIONS(suffix, type, unsigned_type, wide)                 \
-    PLD_COMMON_FUNCTIONS(suffix, type)                                          \
-    static inline type pld_abs_##suffix(type x)                                 \
-    {                                                                           \
-        return x < 0 ? (type)(0u - (unsigned_type)x) : x;                       \
-    }                                                                           \
-    static inline type pld_relu_##suffix(type x)                                \
-    {                                                                           \
-        return x < 0 ? (type)0 : x;                                             \
-    }                                                                           \
-    static inline type pld_div_##suffix(type a, type b)                         \
-    {                                                                           \
-        const wide divisor = b == 0 || b == -1 ? (wide)1 : (wide)b;             \
-        const type quotient = (type)((wide)a / divisor);                        \
-        const type negative = (type)(0u - (unsigned_type)a);                    \
-        return b == 0 ? (type)0 : b == -1 ? negative : quotient;                \
-    }                                                                           \
-    static inline type pld_rem_##suffix(type a, type b)                         \
-    {                                                                           \
-        return b == 0 ? (type)0 : (type)(a - pld_div_##suffix(a, b) * b);       \
-    }                                                                           \
-    static inline type pld_mod_##suffix(type a, type b)                         \
-    {                                                                           \
-        const type rest = pld_rem_##suffix(a, b);                               \
-        return rest != 0 && (rest < 0) != (b < 0) ? (type)(rest + b) : rest;    \
-    }                                                                           \
-    static inline type pld_shl_##suffix(type a, type count)                     \
-    {                                                                           \
-        const type bits = (type)(sizeof(type) * 8);                             \
-        const bool fits = count >= 0 && count < bits;                           \
-        return fits ? (type)((unsigned_type)a << (fits ? count : 0)) : (type)0; \
-    }                                                                           \
-    static inline type pld_shr_##suffix(type a, type count)                     \
-    {                                                                           \
-        const type most = (type)(sizeof(type) * 8 - 1);                         \
-        return (type)(a >> (count >= 0 && count < most ? count : most));        \
+#define PLD_SIGNED_FUNCTIONS(suffix, type, unsigned_type, wide)                           \
+    PLD_COMMON_FUNCTIONS(suffix, type)                                                    \
+    static inline type pld_abs_##suffix(type x)                                           \
+    {                                                                                     \
+        return x < 0 ? (type)(0u - (unsigned_type)x) : x;                                 \
+    }                                                                                     \
+    static inline type pld_relu_##suffix(type x)                                          \
+    {                                                                                     \
+        return x < 0 ? (type)0 : x;                                                       \
+    }                                                                                     \
+    static inline type pld_div_##suffix(type a, type b)                                   \
+    {                                                                                     \
+        const wide divisor = b == 0 || b == -1 ? (wide)1 : (wide)b;                       \
+        const type quotient = (type)((wide)a / divisor);                                  \
+        const type negative = (type)(0u - (unsigned_type)a);                              \
+        return b == 0 ? (type)0 : b == -1 ? negative : quotient;                          \
+    }                                                                                     \
+    static inline type pld_rem_##suffix(type a, type b)                                   \
+    {                                                                                     \
+        const unsigned_type quotient = (unsigned_type)pld_div_##suffix(a, b);             \
+        return (type)(b == 0 ? 0u : (unsigned_type)a - 1u * quotient * (unsigned_type)b); \
+    }                                                                                     \
+    static inline type pld_mod_##suffix(type a, type b)                                   \
+    {                                                                                     \
+        const type rest = pld_rem_##suffix(a, b);                                         \
+        return rest != 0 && (rest < 0) != (b < 0) ? (type)(rest + b) : rest;              \
+    }                                                                                     \
+    static inline type pld_shl_##suffix(type a, type count)                               \
+    {                                                                                     \
+        const type bits = (type)(sizeof(type) * 8);                                       \
+        const bool fits = count >= 0 && count < bits;                                     \
+        return (type)(fits ? (unsigned_type)a << (fits ? count : 0) : 0);                 \
+    }                                                                                     \
+    static inline type pld_shr_##suffix(type a, type count)                               \
+    {                                                                                     \
+        const type most = (type)(sizeof(type) * 8 - 1);                                   \
+        return (type)(a >> (count >= 0 && count < most ? count : most));                  \
     }
 
 #define PLD_UNSIGNED_FUNCTIONS(suffix, type, wide)                        \
@@ -483,12 +484,12 @@ static inline int pld_tri(int64_t row, int64_t column, int64_t diagonal, bool up
     static inline type pld_shl_##suffix(type a, type count)               \
     {                                                                     \
         const bool fits = count < sizeof(type) * 8;                       \
-        return fits ? (type)(a << (fits ? count : 0)) : (type)0;          \
+        return (type)(fits ? a << (fits ? count : 0) : 0);                \
     }                                                                     \
     static inline type pld_shr_##suffix(type a, type count)               \
     {                                                                     \
         const bool fits = count < sizeof(type) * 8;                       \
-        return fits ? (type)(a >> (fits ? count : 0)) : (type)0;          \
+        return (type)(fits ? a >> (fits ? count : 0) : 0);                \
     }
 
 PLD_SIGNED_FUNCTIONS(i8, int8_t, uint8_t, float)
