@@ -9,6 +9,7 @@
  *     are compiled with -fwrapv.
  *   - // and % are calls of pld_floordiv and pld_floormod; shifts by unknown counts of pld_shl,
  *     pld_shr.
+ *   - Floats become integers by pld_f32_to_*, which is defined for every value.
  *   - FP16 and BF16 scalars are floats that hold a rounded value; each operation rounds once.
  *     Elements of tiles are their bits, converted where they are read and written.
  *
@@ -54,6 +55,23 @@ const char *c_element_type(pypto_dtype dtype)
     case PYPTO_DTYPE_COUNT: break;
     }
     return "void";
+}
+
+const char *compute_suffix(pypto_dtype dtype)
+{
+    switch (dtype) {
+    case PYPTO_INT8: return "i8";
+    case PYPTO_INT16: return "i16";
+    case PYPTO_INT32: return "i32";
+    case PYPTO_INT64:
+    case PYPTO_INDEX: return "i64";
+    case PYPTO_BOOL:
+    case PYPTO_UINT8: return "u8";
+    case PYPTO_UINT16: return "u16";
+    case PYPTO_UINT32: return "u32";
+    case PYPTO_UINT64: return "u64";
+    default: return "f32";
+    }
 }
 
 const char *c_dtype_name(pypto_dtype dtype)
@@ -138,6 +156,17 @@ static c_expr convert_to_int(emitter *e, c_expr c, pypto_dtype from, pypto_dtype
     return cast(e, c, to);
 }
 
+/* Wide integers reach 16 bits through FP32, which must not round them to nearest first. */
+static c_expr convert_to_float(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
+{
+    if (ir_is_float(from))
+        return c;
+    if (!is_half(to) || pypto_dtype_bytes(from) < 4)
+        return cast(e, c, PYPTO_FP32);
+    return primary(arena_printf(e->a, "pld_%s_to_f32_odd(%s)", compute_suffix(from), c.text),
+                   C_FLOAT);
+}
+
 c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
 {
     if (from == to)
@@ -148,9 +177,12 @@ c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to)
             arena_printf(e->a, "%s != %s", expr_parenthesised(e, c, PRECEDENCE_LESS), zero),
             PRECEDENCE_EQUAL, C_INT};
     }
+    if (!ir_is_float(to) && ir_is_float(from))
+        return primary(arena_printf(e->a, "pld_f32_to_%s(%s)", compute_suffix(to), c.text),
+                       class_of(to));
     if (!ir_is_float(to))
         return convert_to_int(e, c, from, to);
-    c_expr value = ir_is_float(from) ? c : cast(e, c, PYPTO_FP32);
+    c_expr value = convert_to_float(e, c, from, to);
     return is_half(to) ? round_half(e, value, to) : value;
 }
 

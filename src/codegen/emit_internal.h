@@ -128,6 +128,10 @@ c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to);
  * rounded floats in scalars, as bits in tiles. */
 const char *c_scalar_type(pypto_dtype dtype);
 const char *c_element_type(pypto_dtype dtype);
+
+/* The end of the name of a function of pld_math.h that computes values of that type: "i8", "f32". */
+const char *compute_suffix(pypto_dtype dtype);
+
 /* "PYPTO_FP32" */
 const char *c_dtype_name(pypto_dtype dtype);
 

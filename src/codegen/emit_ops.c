@@ -129,24 +129,6 @@ typedef struct template
 }
 template;
 
-/* The end of the name of a function of pld_math.h that computes elements of that type. */
-static const char *compute_suffix(pypto_dtype dtype)
-{
-    switch (dtype) {
-    case PYPTO_INT8: return "i8";
-    case PYPTO_INT16: return "i16";
-    case PYPTO_INT32: return "i32";
-    case PYPTO_INT64:
-    case PYPTO_INDEX: return "i64";
-    case PYPTO_BOOL:
-    case PYPTO_UINT8: return "u8";
-    case PYPTO_UINT16: return "u16";
-    case PYPTO_UINT32: return "u32";
-    case PYPTO_UINT64: return "u64";
-    default: return "f32";
-    }
-}
-
 /* The end of the name of a function that works on elements as they are stored; those of 8 bits for
  * storage only are moved as bytes. */
 static const char *element_suffix(pypto_dtype dtype)

@@ -60,6 +60,10 @@ static dsl_value lower_abs(lowering *fl, const syntax_expr *e, int64_t target)
     if (x.kind == VALUE_VAR)
         return lower_values(fl, op_find("pl.abs"), &x, 1, e->span, target);
     dsl_value negative = scalar_unary(fl, "-", x, e->span);
+    bool is_unsigned =
+        x.kind == VALUE_SCALAR && ir_is_integer(x.expr->dtype) && !dtype_is_signed(x.expr->dtype);
+    if (is_unsigned)
+        return x; /* 0 - x wraps, and may well be the larger one */
     return negative.kind == VALUE_POISON ? negative
                                          : scalar_extreme(fl, "abs", IR_MAX, x, negative, e->span);
 }
