@@ -510,12 +510,70 @@ static syntax_expr *import_annotation(importer *im, PyObject *object)
 
 /* ---- statements ---- */
 
+static void bind_name(importer *im, PyObject *object, const char *attribute, syntax_stmt *s)
+{
+    PyObject *name = field(object, attribute);
+    if (!PyUnicode_Check(name))
+        return;
+    syntax_expr *e = arena_new(im->a, syntax_expr);
+    e->kind = SYNTAX_NAME;
+    e->span = span_of(im, object);
+    const char *whole = string_field(im, object, attribute);
+    e->text = arena_printf(im->a, "%.*s", (int)strcspn(whole, "."), whole); /* import a.b binds a */
+    vec_push(im->a, &s->items, e);
+}
+
+/* Adds the names that a refused statement would have bound, so that their uses are no errors of their own.
+ * Functions, classes and comprehensions inside have names of their own. */
+static void import_bound_names(importer *im, PyObject *object, syntax_stmt *s)
+{
+    for (Py_ssize_t i = 0; i < length(object); i++)
+        import_bound_names(im, PyList_GetItem(object, i), s);
+    PyObject *fields = field(object, "_fields");
+    if (!PyTuple_Check(fields))
+        return;
+    const char *kind = type_name(im, object);
+    if (strcmp(kind, "Name") == 0) {
+        if (strcmp(type_name(im, field(object, "ctx")), "Store") == 0)
+            bind_name(im, object, "id", s);
+        return;
+    }
+    if (strcmp(kind, "alias") == 0) {
+        bind_name(im, object, field(object, "asname") == Py_None ? "name" : "asname", s);
+        return;
+    }
+    static const char *const own[] = {"Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(kind, own[i]) == 0)
+            return;
+    }
+    bind_name(im, object, "name", s); /* of a def, a class, an except, a pattern */
+    bind_name(im, object, "rest", s); /* of a pattern of a mapping */
+    if (strstr(kind, "Def") != NULL)
+        return;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(fields); i++) {
+        PyObject *part = PyObject_GetAttr(object, PyTuple_GetItem(fields, i));
+        if (part == NULL) {
+            PyErr_Clear();
+            continue;
+        }
+        Py_DECREF(part); /* the node holds it */
+        import_bound_names(im, part, s);
+    }
+}
+
+static void import_other(importer *im, PyObject *object, syntax_stmt *s)
+{
+    s->kind = SYNTAX_STMT_OTHER;
+    s->text = type_name(im, object);
+    import_bound_names(im, object, s);
+}
+
 static void import_assign(importer *im, PyObject *object, syntax_stmt *s)
 {
     PyObject *targets = field(object, "targets");
     if (length(targets) != 1) {
-        s->kind = SYNTAX_STMT_OTHER;
-        s->text = "Assign";
+        import_other(im, object, s);
         return;
     }
     s->kind = SYNTAX_ASSIGN;
@@ -588,10 +646,7 @@ static syntax_stmt *import_stmt(importer *im, PyObject *object)
     case NODE_BREAK: s->kind = SYNTAX_BREAK; break;
     case NODE_CONTINUE: s->kind = SYNTAX_CONTINUE; break;
     case NODE_PASS: s->kind = SYNTAX_PASS; break;
-    default:
-        s->kind = SYNTAX_STMT_OTHER;
-        s->text = type_name(im, object);
-        break;
+    default: import_other(im, object, s); break;
     }
     return s;
 }

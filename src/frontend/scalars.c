@@ -54,6 +54,34 @@ static double literal_real(const dsl_value *v)
 
 /* ---- operands ---- */
 
+/* What to write for an operator that tiles and tensors do not have. */
+static const char *operation_hint(const char *op)
+{
+    static const struct {
+        const char *op;
+        const char *hint;
+    } rows[] = {
+        {"+", "tiles are added by pl.add(a, b)"},
+        {"-", "tiles are subtracted by pl.sub(a, b)"},
+        {"*", "tiles are multiplied by pl.mul(a, b)"},
+        {"/", "tiles are divided by pl.div(a, b), with the tile first; 1 / t is pl.recip(t)"},
+        {"//", "tiles are divided by pl.div(a, b), which drops the fraction of integers"},
+        {"%", "remainders of tiles are pl.rem(a, b)"},
+        {"**", "multiply it by itself: pl.mul(t, t)"},
+        {"@", "matrices are multiplied by pl.matmul(a, b)"},
+        {"min", "of tiles it is pl.minimum(a, b), and pl.row_min(t) along an axis"},
+        {"max", "of tiles it is pl.maximum(a, b), and pl.row_max(t) along an axis"},
+    };
+    const char *word = strncmp(op, "pl.", 3) == 0 ? op + 3 : op;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i].op, word) == 0)
+            return rows[i].hint;
+    }
+    if (strpbrk(op, "<>=!") != NULL)
+        return "tiles are compared by pl.cmp(a, b, cmp_type=\"lt\"), which makes a mask for pl.sel";
+    return "operators take numbers";
+}
+
 /* Reports anything that is no scalar. */
 static bool need_scalar(lowering *fl, const char *op, const dsl_value *v)
 {
@@ -67,12 +95,10 @@ static bool need_scalar(lowering *fl, const char *op, const dsl_value *v)
         return false;
     }
     const char *hint = "operators take numbers";
-    bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
-    if (tile)
-        hint = strcmp(op, "+") == 0   ? "tiles are added by pl.add(a, b)"
-               : strcmp(op, "-") == 0 ? "tiles are subtracted by pl.sub(a, b)"
-               : strcmp(op, "*") == 0 ? "tiles are multiplied by pl.mul(a, b)"
-                                      : "Python's operators are for scalars";
+    if (v->kind == VALUE_VAR && (v->var->type.kind == IR_TILE || v->var->type.kind == IR_TENSOR))
+        hint = fl->ir->plane == PLD_PLANE_CORE
+                   ? operation_hint(op)
+                   : "what computes with tensors is an in-core function (@pl.jit.incore): call one";
     report(fl->fe, DIAG_BAD_SCALAR, v->span, hint,
            "an operand of '%s' must be ScalarExpr or Var with ScalarType, not %s", op,
            describe(fl->a, v));

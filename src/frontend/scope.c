@@ -50,6 +50,8 @@ static void collect_targets(arena *a, const syntax_block *block, target_list *li
             for (int64_t k = 1; k < s->items.count; k += 2)
                 collect_target(a, s->items.items[k], list);
         }
+        for (int64_t k = 0; s->kind == SYNTAX_STMT_OTHER && k < s->items.count; k++)
+            collect_target(a, s->items.items[k], list);
         collect_targets(a, &s->body, list);
         collect_targets(a, &s->orelse, list);
     }

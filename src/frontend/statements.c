@@ -456,20 +456,18 @@ void check_results(lowering *fl)
 
 /* ---- all of them ---- */
 
-static void unsupported(lowering *fl, const syntax_stmt *s, const char *what)
-{
-    report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
-           "a DSL function has assignments, calls, if, for and return",
-           "Unsupported statement type: %s", what);
-}
-
+/* What it would have bound is poisoned, so that its uses are not reported as undefined. */
 static void lower_other(lowering *fl, const syntax_stmt *s)
 {
     if (strcmp(s->text, "Assign") == 0)
         report(fl->fe, DIAG_BAD_ASSIGNMENT, s->span, "write one assignment per line",
                "Unsupported assignment: several targets");
     else
-        unsupported(fl, s, s->text);
+        report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+               "a DSL function has assignments, calls, if, for, while, with and return",
+               "Unsupported statement type: %s", s->text);
+    for (int64_t i = 0; i < s->items.count; i++)
+        scope_poison(fl, scope_find(fl, s->items.items[i]->text));
 }
 
 /* With strict_ssa=True a name has one definition, and parts of tensors none. */

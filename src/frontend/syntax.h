@@ -74,7 +74,7 @@ typedef enum syntax_stmt_kind {
     SYNTAX_BREAK,
     SYNTAX_CONTINUE,
     SYNTAX_PASS,
-    SYNTAX_STMT_OTHER /* text: the ast class's name */
+    SYNTAX_STMT_OTHER /* text: the ast class's name; items: the names it would bind */
 } syntax_stmt_kind;
 
 struct syntax_stmt {

@@ -241,3 +241,41 @@ def w(x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]):
     with pytest.warns(UserWarning, match="OutParamWriteDropped"):
         wrapper(x, y)
     assert (y == 0).all()
+
+
+@pytest.mark.parametrize(
+    "body, name",
+    [
+        ("import math\nz = math.inf", "math"),
+        ("import os.path\nz = os", "os"),
+        ("from math import inf as big\nz = big", "big"),
+        ("def g(a):\n    inner = a\nz = g(1)", "g"),
+        ("a = b = 3\nz = a + b", "a"),
+        ("try:\n    z = 1\nexcept E as e:\n    z = e\nw = z + 1", "z"),
+        ("match n:\n    case [first, *rest]:\n        z = first\nw = rest", "rest"),
+    ],
+)
+def test_what_a_refused_statement_binds_is_no_second_mistake(body, name):
+    with pytest.raises(pypto.Error) as caught:
+        pl.parse(kernel(body))
+    assert len(caught.value.diagnostics) == 1
+    with pytest.raises(UndefinedVariableError, match=f"Undefined variable '{name}'"):
+        pl.parse(kernel(f"w = {name}"))
+
+
+@pytest.mark.parametrize(
+    "expression, hint",
+    [
+        ("t // 2.0", "pl.div"),
+        ("1.0 / t", "pl.recip"),
+        ("t ** 2", "pl.mul"),
+        ("t @ t", "pl.matmul"),
+        ("t < 1.0", "pl.cmp"),
+        ("pl.min(f, t)", "pl.minimum"),
+        ("max(t, f)", "pl.maximum"),
+    ],
+)
+def test_operators_that_tiles_do_not_have_name_the_operation(expression, hint):
+    with pytest.raises(ParserSyntaxError, match="must be ScalarExpr") as caught:
+        pl.parse(kernel(f"z = {expression}"))
+    assert hint in caught.value.hint
