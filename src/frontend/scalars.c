@@ -427,6 +427,21 @@ static void unify_comparison(lowering *fl, dsl_value *x, dsl_value *y)
     y->expr = ir_convert(fl->a, y->expr, dtype, y->span);
 }
 
+/* UINT64 with a signed number: no type holds both. A negative number is below all of the others, and what is
+ * not negative may become UINT64. */
+static const ir_expr *compare_with_signed(arena *a, ir_operator op, const ir_expr *x,
+                                          const ir_expr *y, pypto_span span)
+{
+    bool left = dtype_is_signed(x->dtype);
+    const ir_expr *number = left ? x : y;
+    bool below = op == IR_NE || (left ? op == IR_LT || op == IR_LE : op == IR_GT || op == IR_GE);
+    const ir_expr *sign = ir_binary(a, below ? IR_LT : IR_GE, number,
+                                    ir_int_of(a, 0, number->dtype), PYPTO_BOOL, span);
+    const ir_expr *rest = ir_binary(a, op, ir_convert(a, x, PYPTO_UINT64, span),
+                                    ir_convert(a, y, PYPTO_UINT64, span), PYPTO_BOOL, span);
+    return ir_binary(a, below ? IR_OR : IR_AND, sign, rest, PYPTO_BOOL, span);
+}
+
 /* Python compares floats as doubles, and integers with them by value. */
 static dsl_value literal_comparison(lowering *fl, ir_operator op, const dsl_value *x,
                                     const dsl_value *y, pypto_span span)
@@ -471,6 +486,9 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
         return report(fl->fe, DIAG_BAD_SCALAR, span,
                       "compute with numbers; combine conditions with and, or, not",
                       "'%s' does not accept bool dtype", op);
+    if (!both && (x.expr->dtype == PYPTO_UINT64) != (y.expr->dtype == PYPTO_UINT64) &&
+        (dtype_is_signed(x.expr->dtype) || dtype_is_signed(y.expr->dtype)))
+        return scalar_value(compare_with_signed(fl->a, row->op, x.expr, y.expr, span), span);
     unify_comparison(fl, &x, &y);
     dsl_value result =
         scalar_value(ir_binary(fl->a, row->op, x.expr, y.expr, PYPTO_BOOL, span), span);

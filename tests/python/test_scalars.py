@@ -72,3 +72,37 @@ def test_wide_integers_are_rounded_once():
     y = torch.zeros(3, dtype=torch.bfloat16)
     every_element(3, pl.INT32, pl.BF16, "cast")(x, y, config=config(1))
     assert y.double().tolist() == [float((1 << 30) + (1 << 23)), float(1 << 30), -float((1 << 30) + (1 << 23))]
+
+
+@pytest.mark.parametrize("kind, dtype", [(np.int64, pl.INT64), (np.int8, pl.INT8)], ids=["int64", "int8"])
+def test_unsigned_and_signed_numbers_compare_by_value(kind, dtype):
+    U, S, Y = pl.Tensor[[4], pl.UINT64], pl.Tensor[[4], dtype], pl.Tensor[[12, 4], pl.INT32]
+
+    @pl.jit.incore
+    def kernel(u: U, s: S, y: pl.Out[Y]):
+        for i in pl.range(4):
+            y[0, i] = 1 if u[i] < s[i] else 0
+            y[1, i] = 1 if u[i] <= s[i] else 0
+            y[2, i] = 1 if u[i] > s[i] else 0
+            y[3, i] = 1 if u[i] >= s[i] else 0
+            y[4, i] = 1 if u[i] == s[i] else 0
+            y[5, i] = 1 if u[i] != s[i] else 0
+            y[6, i] = 1 if s[i] < u[i] else 0
+            y[7, i] = 1 if s[i] <= u[i] else 0
+            y[8, i] = 1 if s[i] > u[i] else 0
+            y[9, i] = 1 if s[i] >= u[i] else 0
+            y[10, i] = 1 if s[i] == u[i] else 0
+            y[11, i] = 1 if s[i] != u[i] else 0
+
+    @pl.jit
+    def chip(u: U, s: S, y: pl.Out[Y]):
+        kernel(u, s, y)
+
+    u = np.array([2**64 - 1, 3, 2**63, 5], np.uint64)
+    s = np.array([-1, -1, 5, 5], kind)
+    y = np.zeros((12, 4), np.int32)
+    chip(u, s, y, config=config(1))
+    pairs = list(zip(u.tolist(), s.tolist(), strict=True))
+    rows = [[a < b, a <= b, a > b, a >= b, a == b, a != b] for a, b in pairs]
+    other = [[b < a, b <= a, b > a, b >= a, b == a, b != a] for a, b in pairs]
+    assert y.T.tolist() == [[int(v) for v in one + two] for one, two in zip(rows, other, strict=True)]
