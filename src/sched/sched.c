@@ -18,6 +18,8 @@
 #define CLOCK_TURNS 32
 /* Default pauses before the CPU is given away, when every rank has one. */
 #define SPIN_PAUSES 2000
+/* Pauses between two looks whether that is so: a few microseconds. */
+#define CPU_LOOK 64
 
 static inline void cpu_pause(void)
 {
@@ -276,10 +278,32 @@ static bool core_satisfied(const pld_core *core)
                                          : wait_satisfied(&core->owner->seg, &core->wait);
 }
 
+bool sched_shares_cpu(const sched *s)
+{
+    const int32_t cpu = sched_getcpu() + 1;
+    if (cpu != atomic_load_explicit(&s->header->cpu, memory_order_relaxed))
+        atomic_store_explicit(&s->header->cpu, cpu, memory_order_relaxed);
+    for (int32_t rank = 0; rank < (int32_t)s->seg.set->rank_count; ++rank)
+        if (rank != s->rank &&
+            atomic_load_explicit(&segment_rank(&s->seg, rank)->cpu, memory_order_relaxed) == cpu)
+            return true;
+    return false;
+}
+
+/* Whether to pause once more, or to give the CPU away from now on. */
+static bool may_pause(sched *s)
+{
+    if (s->idle_turns >= s->spin)
+        return false;
+    if (++s->idle_turns % CPU_LOOK == 0 && sched_shares_cpu(s))
+        s->idle_turns = s->spin;
+    return true;
+}
+
 void task_wait(pld_core *core)
 {
     sched *s = core->owner;
-    for (int64_t i = 0; i < s->spin && s->ready_first == NULL; ++i) {
+    for (s->idle_turns = 0; s->ready_first == NULL && may_pause(s);) {
         if (core_satisfied(core))
             return;
         cpu_pause();
@@ -385,14 +409,13 @@ static void park(sched *s)
 
 static void idle(sched *s)
 {
-    ++s->idle_turns;
     /* Only a blocked core pauses in place: its peers have CPUs of their own. A rank without any
      * core waits for the host, which may need this very CPU to post. */
-    if (s->blocked != NULL && s->idle_turns <= s->spin) {
+    if (s->blocked != NULL && may_pause(s)) {
         cpu_pause();
         return;
     }
-    if (s->idle_turns % CLOCK_TURNS == 0) {
+    if (++s->idle_turns % CLOCK_TURNS == 0) {
         const int64_t now = os_now_ns();
         if (s->idle_since_ns == 0) {
             s->idle_since_ns = now;

@@ -154,6 +154,11 @@ void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int3
 /* Wakes the host if it sleeps in poll(). */
 void sched_ring_host(const sched *s);
 
+/* Whether another rank last waited on the CPU that runs this one; tells where this one waits. There may be a
+ * CPU for each rank, and still the system runs two on the same, above all when others use the machine:
+ * then each pause only keeps from running what it waits for. */
+bool sched_shares_cpu(const sched *s);
+
 /* Whether a wait is satisfied; also used by the host's deadlock look on the published table. */
 bool wait_satisfied(const segment *seg, const wait_entry *wait);
 

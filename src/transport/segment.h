@@ -137,6 +137,7 @@ typedef struct rank_header {
     _Atomic uint64_t completed; /* all dispatches up to this one are done */
     _Atomic uint64_t taken;     /* dispatches taken from the queue */
     _Atomic uint64_t acknowledged;
+    _Atomic int32_t cpu; /* that it last waited on for some time: number + 1; 0: none yet */
     /* Written by everybody. */
     _Alignas(CACHE_LINE) _Atomic uint32_t bell;
     _Atomic uint32_t sleepers;
