@@ -457,6 +457,20 @@ bool rule_numeric(op_call *call, const ir_operand *tile)
                                                "does not accept %s tiles", pypto_dtype_name(dtype));
 }
 
+int64_t rule_extent(const ir_type *type, int32_t dim)
+{
+    int64_t value = 0;
+    (void)ir_is_const_int(type->shape[dim], &value);
+    return value;
+}
+
+const char *rule_type_text(op_call *call, const ir_type *type)
+{
+    text out = {.a = call->program->a};
+    ir_print_type(&out, type);
+    return out.bytes;
+}
+
 bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first)
 {
     const ir_type *type = &other->var->type;
@@ -464,14 +478,10 @@ bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *firs
         return rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
                          "tiles of dtype %s and %s", pypto_dtype_name(first->dtype),
                          pypto_dtype_name(type->dtype));
-    if (!ir_shape_equal(type, first)) {
-        text x = {.a = call->program->a};
-        text y = {.a = call->program->a};
-        ir_print_type(&x, first);
-        ir_print_type(&y, type);
+    if (!ir_shape_equal(type, first))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other, "both tiles need the same shape",
-                         "shape mismatch between %s and %s", x.bytes, y.bytes);
-    }
+                         "shape mismatch between %s and %s", rule_type_text(call, first),
+                         rule_type_text(call, type));
     return true;
 }
 

@@ -6,20 +6,6 @@
 
 #include <math.h>
 
-static int64_t extent(const ir_type *type, int32_t dim)
-{
-    int64_t value = 0;
-    (void)ir_is_const_int(type->shape[dim], &value);
-    return value;
-}
-
-static const char *type_text(op_call *call, const ir_type *type)
-{
-    text out = {.a = call->program->a};
-    ir_print_type(&out, type);
-    return out.bytes;
-}
-
 static const ir_operand *operand_named(op_call *call, const char *name)
 {
     int32_t index = op_param_index(call->op, name);
@@ -40,13 +26,13 @@ bool rule_cmp(op_call *call, ir_type *result)
         return false;
     const int32_t last = result->ndim - 1;
     result->dtype = PYPTO_UINT8;
-    result->shape[last] = ir_int(call->program->a, mask_bytes(extent(result, last)));
+    result->shape[last] = ir_int(call->program->a, mask_bytes(rule_extent(result, last)));
     return true;
 }
 
 static int64_t rows(const ir_type *type)
 {
-    int64_t columns = extent(type, type->ndim - 1);
+    int64_t columns = rule_extent(type, type->ndim - 1);
     return columns == 0 ? 0 : ir_static_elems(type) / columns;
 }
 
@@ -57,16 +43,17 @@ bool rule_select(op_call *call, ir_type *result)
     const ir_operand *chosen = &call->operands[1];
     const ir_type *bits = &mask->var->type;
     *result = chosen->var->type;
-    const int64_t columns = extent(result, result->ndim - 1);
+    const int64_t columns = rule_extent(result, result->ndim - 1);
     if (!ir_is_integer(bits->dtype) || pypto_dtype_bytes(bits->dtype) > 4)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, mask, "pl.cmp makes a mask",
                          "a mask has integer elements of 8, 16 or 32 bits, not %s",
                          pypto_dtype_name(bits->dtype));
     if (rows(bits) < rows(result) ||
-        extent(bits, bits->ndim - 1) * dtype_bits(bits->dtype) < columns)
-        return rule_fail(
-            call, DIAG_SHAPE_MISMATCH, mask, "compare tiles of the shape to choose from",
-            "the mask %s has too few bits for %s", type_text(call, bits), type_text(call, result));
+        rule_extent(bits, bits->ndim - 1) * dtype_bits(bits->dtype) < columns)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, mask,
+                         "compare tiles of the shape to choose from",
+                         "the mask %s has too few bits for %s", rule_type_text(call, bits),
+                         rule_type_text(call, result));
     const ir_operand *other = operand_named(call, "rhs");
     if (other == NULL)
         return rule_match_scalar(call, &call->operands[op_param_index(call->op, "scalar")],
@@ -118,13 +105,13 @@ bool rule_concat(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
                          "tiles of dtype %s and %s", pypto_dtype_name(x->dtype),
                          pypto_dtype_name(y->dtype));
-    if (x->ndim != 2 || y->ndim != 2 || extent(x, 0) != extent(y, 0))
+    if (x->ndim != 2 || y->ndim != 2 || rule_extent(x, 0) != rule_extent(y, 0))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other,
                          "[M, A] and [M, B] make [M, A + B]; pl.reshape changes the rank",
-                         "cannot join %s and %s", type_text(call, x), type_text(call, y));
+                         "cannot join %s and %s", rule_type_text(call, x), rule_type_text(call, y));
     *result = *x;
     result->ragged = x->ragged || y->ragged;
-    result->shape[1] = ir_int(call->program->a, extent(x, 1) + extent(y, 1));
+    result->shape[1] = ir_int(call->program->a, rule_extent(x, 1) + rule_extent(y, 1));
     return true;
 }
 
@@ -143,10 +130,10 @@ bool rule_set_valid(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, x, "pl.reshape changes the rank",
                          "needs a tile of rank 2, not %d", result->ndim);
     for (int32_t i = 0; i < 2; i++)
-        if (bad_extent(call->operands[i + 1].expr, extent(result, i)))
+        if (bad_extent(call->operands[i + 1].expr, rule_extent(result, i)))
             return rule_fail(call, DIAG_SHAPE_MISMATCH, &call->operands[i + 1], NULL,
                              "%s must be from 0 to the tile's %lld", call->op->params[i + 1].name,
-                             (long long)extent(result, i));
+                             (long long)rule_extent(result, i));
     result->ragged = true;
     return true;
 }
@@ -177,10 +164,10 @@ bool rule_fillpad(op_call *call, ir_type *result)
     for (int32_t i = 0; shape != NULL && i < result->ndim; i++) {
         int64_t wanted = 0;
         (void)ir_is_const_int(shape->exprs[i], &wanted);
-        if (wanted < extent(result, i))
+        if (wanted < rule_extent(result, i))
             return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "pl.slice makes tiles smaller",
                              "shape %d is %lld, less than the tile's %lld", i, (long long)wanted,
-                             (long long)extent(result, i));
+                             (long long)rule_extent(result, i));
         result->shape[i] = shape->exprs[i];
     }
     if (ir_static_elems(result) < 0)
@@ -212,15 +199,15 @@ bool rule_reinterpret(op_call *call, ir_type *result)
         result->ndim = shape->count;
         for (int32_t i = 0; i < shape->count; i++)
             result->shape[i] = shape->exprs[i];
-    } else if (extent(type, last) * from % to == 0) {
-        result->shape[last] = ir_int(call->program->a, extent(type, last) * from / to);
+    } else if (rule_extent(type, last) * from % to == 0) {
+        result->shape[last] = ir_int(call->program->a, rule_extent(type, last) * from / to);
     }
     if (result->ndim == 0 || ir_static_elems(result) < 0 ||
         ir_static_elems(result) * to != ir_static_elems(type) * from)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape->kind == IR_OPERAND_LIST ? shape : x,
                          NULL, "%lld elements of %s do not fill %s",
                          (long long)ir_static_elems(type), pypto_dtype_name(type->dtype),
-                         type_text(call, result));
+                         rule_type_text(call, result));
     return true;
 }
 
@@ -249,7 +236,7 @@ bool rule_ci(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, "convert the tile: pl.cast(x, dtype)",
                          "counts in INT16, INT32, UINT16 or UINT32, not %s",
                          pypto_dtype_name(dtype));
-    if (shape->count == 0 || ir_static_elems(result) != extent(result, result->ndim - 1) ||
+    if (shape->count == 0 || ir_static_elems(result) != rule_extent(result, result->ndim - 1) ||
         ir_static_elems(result) == 1)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "write [1, n] with n > 1",
                          "all axes but the last must be 1");
@@ -271,7 +258,7 @@ bool rule_tri(op_call *call, ir_type *result)
     if (!result->ragged)
         return true;
     for (int32_t i = 0; i < 2; i++)
-        if (valid->count != 2 || bad_extent(valid->exprs[i], extent(result, i)))
+        if (valid->count != 2 || bad_extent(valid->exprs[i], rule_extent(result, i)))
             return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
                              "valid_shape has two entries from 0 to the extents of the tile");
     return true;

@@ -2,20 +2,6 @@
  * products, reshapes. */
 #include "ops/rules.h"
 
-static int64_t extent(const ir_type *type, int32_t dim)
-{
-    int64_t value = 0;
-    (void)ir_is_const_int(type->shape[dim], &value);
-    return value;
-}
-
-static const char *type_text(op_call *call, const ir_type *type)
-{
-    text out = {.a = call->program->a};
-    ir_print_type(&out, type);
-    return out.bytes;
-}
-
 /* ---- reductions ---- */
 
 static bool reduce(op_call *call, ir_type *result, int32_t axis)
@@ -69,12 +55,12 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
     const ir_type *type = &vector->var->type;
     bool fits = type->ndim == result->ndim;
     for (int32_t i = 0; fits && i < result->ndim; i++)
-        fits = extent(type, i) == (i == axis ? 1 : extent(result, i));
+        fits = rule_extent(type, i) == (i == axis ? 1 : rule_extent(result, i));
     if (!fits)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, vector, NULL,
                          "shape mismatch between %s and %s: axis %d of the second must be 1, the "
                          "others equal",
-                         type_text(call, result), type_text(call, type), axis);
+                         rule_type_text(call, result), rule_type_text(call, type), axis);
     if (type->dtype != result->dtype)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, vector, "both tiles need the same element type",
                          "tiles of dtype %s and %s", pypto_dtype_name(result->dtype),
@@ -111,9 +97,10 @@ static bool product(op_call *call, const ir_operand *lhs, const ir_operand *rhs,
 {
     const ir_type *a = &lhs->var->type;
     const ir_type *b = &rhs->var->type;
-    if (a->ndim != 2 || b->ndim != 2 || extent(a, 1) != extent(b, 0))
+    if (a->ndim != 2 || b->ndim != 2 || rule_extent(a, 1) != rule_extent(b, 0))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, rhs, "[M, K] times [K, N] gives [M, N]",
-                         "cannot multiply %s by %s", type_text(call, a), type_text(call, b));
+                         "cannot multiply %s by %s", rule_type_text(call, a),
+                         rule_type_text(call, b));
     if (a->dtype != b->dtype)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, rhs, "both tiles need the same element type",
                          "tiles of dtype %s and %s", pypto_dtype_name(a->dtype),
@@ -145,7 +132,7 @@ bool rule_matmul_acc(op_call *call, ir_type *result)
         return false;
     if (type->dtype != result->dtype || !ir_shape_equal(type, result))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, acc, NULL, "the accumulator is %s, not %s",
-                         type_text(call, type), type_text(call, result));
+                         rule_type_text(call, type), rule_type_text(call, result));
     *result = *type;
     const ir_operand *start = &call->operands[op_param_index(call->op, "init_cond")];
     if (start->kind == IR_OPERAND_EXPR && start->expr->dtype != PYPTO_BOOL)
@@ -163,13 +150,13 @@ static bool same_but_units(const ir_type *x, const ir_type *y)
     int32_t i = 0;
     int32_t k = 0;
     for (;;) {
-        while (i < x->ndim && extent(x, i) == 1)
+        while (i < x->ndim && rule_extent(x, i) == 1)
             i++;
-        while (k < y->ndim && extent(y, k) == 1)
+        while (k < y->ndim && rule_extent(y, k) == 1)
             k++;
         if (i == x->ndim || k == y->ndim)
             return i == x->ndim && k == y->ndim;
-        if (extent(x, i++) != extent(y, k++))
+        if (rule_extent(x, i++) != rule_extent(y, k++))
             return false;
     }
 }
@@ -186,13 +173,14 @@ bool rule_reshape(op_call *call, ir_type *result)
         result->shape[i] = shape->exprs[i];
     if (shape->count == 0 || ir_static_elems(result) != ir_static_elems(type))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
-                         "%s has %lld elements, the shape asks for %lld", type_text(call, type),
-                         (long long)ir_static_elems(type), (long long)ir_static_elems(result));
+                         "%s has %lld elements, the shape asks for %lld",
+                         rule_type_text(call, type), (long long)ir_static_elems(type),
+                         (long long)ir_static_elems(result));
     if (!rule_check_packed(call, shape, result))
         return false;
     if (type->ragged && !same_but_units(type, result))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape,
                          "only axes of extent 1 may come or go where a tile is partly valid",
-                         "the valid part of %s would not be a box", type_text(call, type));
+                         "the valid part of %s would not be a box", rule_type_text(call, type));
     return true;
 }
