@@ -259,7 +259,7 @@ static void host_function(pld_host *host, const pld_arg *args)
 {
     const int64_t ranks = pld_world_size(host), bytes = args[HOST_BYTES].integer;
     const int64_t rows = args[HOST_WAY].integer == SPREAD ? 2 * ranks : 2;
-    const pypto_dtype dtype = args[HOST_WAY].integer == WORDS ? PYPTO_INT32 : PYPTO_FP32;
+    const int32_t dtype = args[HOST_WAY].integer == WORDS ? PYPTO_INT32 : PYPTO_FP32;
     pld_buffer data_buf = pld_alloc_window(host, 0, rows * ROW(bytes) * 4, pld_all_devices(host));
     pld_buffer signal_buf =
         pld_alloc_window(host, 1, (ARRIVALS + ranks) * 4, pld_all_devices(host));
