@@ -325,6 +325,9 @@ PYPTO_API int64_t pld_block_count(pld_core *core);
 /* Ends the task with an error of the user's program. `message` is printf-like. */
 PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...) PYPTO_PRINTF(2, 3);
 
+/* Ends the task: the variable `name` of the script is read, and no turn of the loop that binds it has run. */
+PYPTO_API PYPTO_NORETURN void pld_unbound(pld_core *core, const char *name);
+
 /* Where an element of a packed tile lies; fails when an index is out of range. */
 static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t *extents,
                                      const int64_t *indices)
@@ -447,6 +450,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_write_float(core, ...) (pld_line(core, __LINE__), pld_write_float(core, __VA_ARGS__))
 #define pld_tile_index(core, ...) (pld_line(core, __LINE__), pld_tile_index(core, __VA_ARGS__))
 #define pld_set_valid(core, ...) (pld_line(core, __LINE__), pld_set_valid(core, __VA_ARGS__))
+#define pld_unbound(core, ...) (pld_line(core, __LINE__), pld_unbound(core, __VA_ARGS__))
 #define pld_fail(core, ...) (pld_line(core, __LINE__), pld_fail(core, __VA_ARGS__))
 
 #ifdef __cplusplus

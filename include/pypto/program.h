@@ -151,6 +151,9 @@ PYPTO_API void pld_dispatch(pld_host *host, int64_t device, const pld_function *
 PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message, ...)
     PYPTO_PRINTF(2, 3);
 
+/* Ends the call: the variable `name` is read, and no turn of the loop that binds it has run. */
+PYPTO_API PYPTO_NORETURN void pld_host_unbound(pld_host *host, const char *name);
+
 #define pld_world_size(host) (pld_host_line(host, __LINE__), pld_world_size(host))
 #define pld_alloc_window(host, ...) \
     (pld_host_line(host, __LINE__), pld_alloc_window(host, __VA_ARGS__))
@@ -162,6 +165,8 @@ PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message,
 #define pld_host_create_tensor(host, ...) \
     (pld_host_line(host, __LINE__), pld_host_create_tensor(host, __VA_ARGS__))
 #define pld_dispatch(host, ...) (pld_host_line(host, __LINE__), pld_dispatch(host, __VA_ARGS__))
+#define pld_host_unbound(host, ...) \
+    (pld_host_line(host, __LINE__), pld_host_unbound(host, __VA_ARGS__))
 #define pld_host_fail(host, ...) (pld_host_line(host, __LINE__), pld_host_fail(host, __VA_ARGS__))
 
 #ifdef __cplusplus

@@ -38,6 +38,10 @@ const diag_explanation *diag_explain(diag_code code) EXPORTED(diag_explain);
 
 extern const pypto_span SPAN_NONE;
 
+/* What kernels and host functions say of DIAG_UNBOUND_NAME; the argument is the name. */
+#define UNBOUND_TEXT \
+    "Variable '%s' is not defined here: the loop that assigns it has had no turn that did so"
+
 /* Adds one diagnostic to a status, after those it has. `hint` may be NULL. When memory is exhausted
  * the status becomes the statically allocated out-of-memory diagnostic. */
 void diag_add(pypto_status *status, diag_code code, pypto_span span, const char *hint,

@@ -295,9 +295,15 @@ static dsl_value eval_choice(lowering *fl, const syntax_expr *e, ir_block *block
 {
     ir_block *saved = fl->block;
     fl->block = block;
+    const bool sometimes = fl->sometimes;
+    const ir_expr *reached = fl->reached;
+    fl->sometimes = true;
+    fl->reached = NULL;
     fl->depth++;
     dsl_value v = eval(fl, e);
     fl->depth--;
+    fl->sometimes = sometimes;
+    fl->reached = reached;
     fl->block = saved;
     return v;
 }

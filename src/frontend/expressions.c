@@ -420,12 +420,32 @@ static dsl_value eval_comparison(lowering *fl, const syntax_expr *e)
     return ok ? result : poison();
 }
 
+/* An item behind others is evaluated only if those have not decided. */
+static dsl_value eval_operand(lowering *fl, const syntax_expr *e, int64_t i,
+                              const dsl_value *before)
+{
+    if (i == 0 || before->kind != VALUE_SCALAR || before->expr->dtype != PYPTO_BOOL)
+        return eval(fl, e->items.items[i]);
+    const bool sometimes = fl->sometimes;
+    const ir_expr *reached = fl->reached;
+    const ir_expr *open = before->expr;
+    if (strcmp(e->text, "or") == 0)
+        open = ir_unary(fl->a, IR_NOT, open, PYPTO_BOOL, e->span);
+    fl->sometimes = true;
+    fl->reached =
+        reached == NULL ? open : ir_binary(fl->a, IR_AND, reached, open, PYPTO_BOOL, e->span);
+    const dsl_value item = eval(fl, e->items.items[i]);
+    fl->sometimes = sometimes;
+    fl->reached = reached;
+    return item;
+}
+
 static dsl_value eval_logic(lowering *fl, const syntax_expr *e)
 {
     dsl_value result = poison();
     bool ok = true;
     for (int64_t i = 0; i < e->items.count; i++) {
-        dsl_value item = eval(fl, e->items.items[i]);
+        dsl_value item = eval_operand(fl, e, i, &result);
         ok = ok && item.kind != VALUE_POISON;
         if (ok)
             result = i == 0 ? item : scalar_logic(fl, e->text, result, item, e->span);

@@ -205,6 +205,14 @@ static bool all_in_state(binding *const *bs, int64_t count, binding_state state)
     return true;
 }
 
+static bool is_any_open(binding *const *bs, int64_t count)
+{
+    bool open = false;
+    for (int64_t i = 0; i < count; i++)
+        open = open || bs[i]->open;
+    return open;
+}
+
 /* Where paths differ, the variable of a loop that has ended is a number like any other, and what a scope
  * has computed a result of it. */
 static void keep_values(lowering *fl, int64_t name, binding **bs, int64_t count)
@@ -236,6 +244,9 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
         return state_binding(fl, nowhere ? BINDING_UNBOUND : BINDING_PARTIAL, span);
     }
     keep_values(fl, name, bs, count);
+    const bool open = is_any_open(bs, count);
+    if (open)
+        note_bound(fl, name, paths, bs, count);
     bool same = true;
     for (int64_t i = 1; i < count; i++) {
         if (bs[0]->state != BINDING_BOUND || bs[i]->state != BINDING_BOUND)
@@ -245,8 +256,11 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
         mark_read(bs[i]);
         same = same && same_value(&bs[0]->v, &bs[i]->v);
     }
-    if (same)
-        return copy_binding(fl, bs[0]);
+    if (same) {
+        binding *b = copy_binding(fl, bs[0]);
+        b->open = open;
+        return b;
+    }
     ir_type type;
     if (!meeting_type(fl, bs, count, &type)) {
         for (int64_t i = 1; i < count; i++) {
@@ -255,7 +269,10 @@ binding *merge_bindings(lowering *fl, int64_t name, pypto_span span, flow_path *
         }
         return conflict_binding(fl, bs[0], bs[1]);
     }
-    return merge_values(fl, name, paths, bs, count, type);
+    binding *b = merge_values(fl, name, paths, bs, count, type);
+    b->open = open;
+    mark_open(b);
+    return b;
 }
 
 static int compare_names(const void *x, const void *y)

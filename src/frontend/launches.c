@@ -4,7 +4,7 @@
  *
  * Ids are scalars of dtype TASK_ID; None is the id of no task. A name that deps= mentions may get its id
  * later, or on another path: what was never assigned counts as None. Such a name has a variable that the
- * function clears at its head (lowering.late_tasks).
+ * function clears at its head (lowering.late_vars).
  *
  * The next call takes a request (lowering.launch), so that pl.submit and pl.spmd need not know how calls
  * are bound. */
@@ -68,25 +68,28 @@ static const ir_expr *late_task(lowering *fl, int64_t name, pypto_span span)
 {
     const ir_type type = ir_scalar_type(PYPTO_TASK_ID);
     ir_var *var = scope_target(fl, name, &type, span);
-    for (int64_t i = 0; i < fl->late_tasks.count; i++) {
-        if (fl->late_tasks.items[i] == var)
+    for (int64_t i = 0; i < fl->late_vars.count; i++) {
+        if (fl->late_vars.items[i] == var)
             return ir_ref(fl->a, var);
     }
-    vec_push(fl->a, &fl->late_tasks, var);
+    vec_push(fl->a, &fl->late_vars, var);
     return ir_ref(fl->a, var);
 }
 
 static bool add_entry(lowering *fl, const syntax_expr *e, const char *own, task_list *tasks)
 {
     int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
-    binding_state state = name >= 0 ? fl->names.bindings[name]->state : BINDING_BOUND;
+    const binding *b = name >= 0 ? fl->names.bindings[name] : NULL;
+    const binding_state state = b != NULL ? b->state : BINDING_BOUND;
+    const bool open_task =
+        b != NULL && b->open && b->v.kind == VALUE_SCALAR && b->v.expr->dtype == PYPTO_TASK_ID;
     if (state == BINDING_UNBOUND && own != NULL && strcmp(own, e->text) == 0)
         return bad_scope(fl, e->span, "assign None to it before, if an earlier task is meant",
                          arena_printf(fl->a,
                                       "a task cannot wait for '%s', which is produced by the "
                                       "task itself",
                                       own));
-    if (state == BINDING_UNBOUND || state == BINDING_PARTIAL) {
+    if (state == BINDING_UNBOUND || state == BINDING_PARTIAL || open_task) {
         const ir_expr *task = late_task(fl, name, e->span);
         vec_push(fl->a, tasks, task);
         return true;

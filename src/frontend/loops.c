@@ -65,6 +65,7 @@ static void carry(lowering *fl, int64_t name, ir_type type)
     binding *b = fl->names.bindings[name];
     ir_var *var = scope_target(fl, name, &type, b->span);
     bool handle = ir_is_handle(type.kind);
+    var->may_be_unset = var->may_be_unset || b->open;
     if (handle) {
         vec_push(fl->a, &fl->cells, var);
         mark_read(b);
@@ -72,6 +73,7 @@ static void carry(lowering *fl, int64_t name, ir_type type)
     emit_assign(fl, var, &b->v, b->span);
     scope_bind(fl, name, var_value(fl->a, var, b->span), b->span);
     fl->names.bindings[name]->cell = handle;
+    fl->names.bindings[name]->open = b->open;
 }
 
 /* The type that a name was found to have from turn to turn, where it starts as a `type`. */
@@ -92,7 +94,7 @@ static void carry_names(lowering *fl, const loop *l, const loop_memory *memory)
         binding *b = fl->names.bindings[name];
         ir_type type;
         if (b->state == BINDING_INSIDE)
-            (void)keep_scope_value(fl, name, b);
+            keep_value(fl, name, b);
         if (b->state != BINDING_BOUND || !value_type(&b->v, &type))
             continue;
         const ir_var *var = value_var(&b->v);
@@ -257,6 +259,8 @@ static bool settle_end(lowering *fl, const loop *l, meeting *m, int64_t p, int64
     if (entry->state != BINDING_BOUND || end == entry)
         return false;
     keep_value(fl, l->assigned.items[i], end);
+    if (entry->open)
+        note_bound(fl, l->assigned.items[i], &m->paths.items[p], &m->ends[p][i], 1);
     if (end->state != BINDING_BOUND || same_value(&entry->v, &end->v) ||
         !meeting_type(fl, (binding *[]){entry, end}, 2, &type))
         return false;
@@ -323,12 +327,45 @@ static bool may_pass(const loop *l)
     return !l->range.surely_runs && !l->endless;
 }
 
-/* After a loop that may not run: a name that only its body binds. */
+/* After a loop that may not run: a name that its body binds, and an `if` before may have bound. */
 static binding *maybe_unbound(lowering *fl, const loop *l)
 {
     binding *b = state_binding(fl, BINDING_PARTIAL, l->syntax->span);
     b->by_loop = true;
     return b;
+}
+
+static bool is_unbound(const binding *b)
+{
+    return b->state == BINDING_UNBOUND;
+}
+
+/* A name that was not bound before the loop, when the paths from `first` on lead out of it. Where one of them
+ * does not bind it, an earlier turn may have. */
+static binding *bound_in_loop(lowering *fl, const loop *l, int64_t i, const meeting *m,
+                              binding **bs, int64_t first)
+{
+    int64_t name = l->assigned.items[i];
+    int64_t count = m->paths.count;
+    flow_path *paths = arena_array(fl->a, flow_path, count);
+    binding **bound = arena_array(fl->a, binding *, count);
+    bool always = !may_pass(l);
+    for (int64_t p = first; p < count; p++)
+        always = always && !is_unbound(bs[p]);
+    if (always)
+        return merged(fl, l, name, m->paths.items + first, bs + first, count - first);
+    int64_t n = 0;
+    for (int64_t p = 0; p < count; p++) {
+        if (is_unbound(bs[p]))
+            continue;
+        paths[n] = m->paths.items[p];
+        bound[n++] = bs[p];
+    }
+    if (n == 0)
+        return l->entry[i]->origin;
+    binding *b = merged(fl, l, name, paths, bound, n);
+    /* Turns that leave it as it was may have changed what it shares with another name. */
+    return open_binding(fl, name, b, n == count ? l->stmt : NULL, paths, bound, n);
 }
 
 /* What an assigned name is bound to after the loop, when `count` paths lead out of it. `turns` are the
@@ -352,7 +389,7 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t i, flow_path *pa
         return retyped(fl, name, entry, other);
     if (unchanged)
         return entry->origin;
-    if (entry->state == BINDING_UNBOUND || entry->state == BINDING_PARTIAL)
+    if (entry->state == BINDING_PARTIAL)
         return may_pass(l) ? maybe_unbound(fl, l) : merged(fl, l, name, paths, bs, count);
     other = entry->state == BINDING_BOUND ? other_type(entry, bs, count) : bs[0];
     if (other == NULL) {
@@ -360,6 +397,8 @@ static binding *after_loop(lowering *fl, const loop *l, int64_t i, flow_path *pa
         binding *b = merged(fl, l, name, paths, bs, count);
         b->depth = entry->depth;
         b->cell = entry->cell;
+        b->open = b->open || (entry->open && may_pass(l));
+        mark_open(b);
         return b;
     }
     return may_pass(l) ? conflict_binding(fl, entry, other) : merged(fl, l, name, paths, bs, count);
@@ -373,14 +412,16 @@ static binding *after_target(lowering *fl, const loop *l, const meeting *m)
         own = own || m->target[p]->state != BINDING_BOUND ||
               value_var(&m->target[p]->v) != l->stmt->target;
     binding *previous = fl->names.bindings[l->target];
-    const bool bound_before =
-        previous->state != BINDING_UNBOUND && previous->state != BINDING_PARTIAL;
-    if (may_pass(l) && !bound_before)
+    const bool opens = may_pass(l) && (previous->state == BINDING_UNBOUND || previous->open);
+    if (may_pass(l) && previous->state == BINDING_PARTIAL)
         return maybe_unbound(fl, l);
     if (may_pass(l) && m->paths.count == 0) /* every turn leaves the function */
         return previous;
     if (own) { /* the body has bound the name itself */
         binding *end = merged(fl, l, l->target, m->paths.items, m->target, m->paths.count);
+        if (opens && previous->state == BINDING_UNBOUND)
+            return open_binding(fl, l->target, end, l->stmt, m->paths.items, m->target,
+                                m->paths.count);
         const bool one_variable = end->state == BINDING_BOUND && previous->state == BINDING_BOUND &&
                                   value_var(&end->v) != NULL &&
                                   value_var(&end->v) == value_var(&previous->v);
@@ -396,6 +437,9 @@ static binding *after_target(lowering *fl, const loop *l, const meeting *m)
     b->previous = previous;
     b->loop = l->stmt;
     b->block = fl->block;
+    b->open = opens;
+    if (opens)
+        note_bound(fl, l->target, m->paths.items, m->target, m->paths.count);
     return b;
 }
 
@@ -410,7 +454,9 @@ static void finish_loop(lowering *fl, const loop *l, meeting *m)
         for (int64_t p = 0; p < m->paths.count; p++)
             bs[p] = m->ends[p][i];
         binding *after = l->entry[i]->origin;
-        if (count > 0)
+        if (count > 0 && is_unbound(l->entry[i]))
+            after = bound_in_loop(fl, l, i, m, bs, first);
+        else if (count > 0)
             after = after_loop(fl, l, i, m->paths.items + first, bs + first, count, bs, m->turns);
         if (after != fl->names.bindings[l->assigned.items[i]])
             scope_set(fl, l->assigned.items[i], after);
@@ -618,7 +664,7 @@ static void yield_targets(lowering *fl, const syntax_stmt *s, name_set *names)
 /* What a name was outside the body that it is local to. */
 typedef struct shadow {
     int64_t name;
-    var_list vars;
+    name_storage storage;
     binding *b;
 } shadow;
 typedef VEC(shadow) shadow_list;
@@ -627,9 +673,9 @@ static void hide(lowering *fl, const name_set *names, shadow_list *shadows)
 {
     for (int64_t i = 0; i < names->count; i++) {
         int64_t name = names->items[i];
-        shadow hidden = {name, fl->names.vars[name], fl->names.bindings[name]};
+        shadow hidden = {name, fl->names.storage[name], fl->names.bindings[name]};
         vec_push(fl->a, shadows, hidden);
-        fl->names.vars[name] = (var_list){0};
+        fl->names.storage[name] = (name_storage){0};
     }
 }
 
@@ -637,7 +683,7 @@ static void unhide(lowering *fl, const shadow_list *shadows)
 {
     for (int64_t i = 0; i < shadows->count; i++) {
         const shadow *hidden = &shadows->items[i];
-        fl->names.vars[hidden->name] = hidden->vars;
+        fl->names.storage[hidden->name] = hidden->storage;
         scope_set(fl, hidden->name, hidden->b);
     }
 }

@@ -164,7 +164,7 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
         self->signature_ok = self->signature_ok && self->ir->params.items[i]->type.kind != IR_NONE;
     lower_block(&fl, &syntax->body);
     check_results(&fl);
-    clear_late_tasks(&fl);
+    clear_late_vars(&fl);
     prune_variables(fe, self->ir);
     check_writes(&fl);
     bool failed = fe->error_count != errors_before || !self->signature_ok;

@@ -110,6 +110,8 @@ typedef struct binding {
     pypto_span other_span; /* CONFLICT: of the other one */
     int32_t depth;         /* nesting of the block that holds the definition */
     bool read;
+    /* BOUND, LOOP_END, INSIDE: only if a loop has had a turn, or a turn that came so far (open_names.c). */
+    bool open;
     /* v.var belongs to this name alone: assigning a handle sets it at run time. */
     bool cell;
     /* In a loop body: the binding from before the loop that this one stands for. */
@@ -123,15 +125,30 @@ typedef struct binding {
 
 typedef VEC(ir_var *) var_list;
 
+/* A place behind which a name is bound: the end of a block, in front of the jump that ends it. */
+typedef struct bound_place {
+    ir_block *block;
+    bool jumps;
+    pypto_span span;
+} bound_place;
+
+/* What belongs to one name. A loop with explicit carries has its own for the names that live in it only,
+ * and so has a scope that becomes a function. */
+typedef struct name_storage {
+    var_list vars; /* one per type of scalar and tile */
+    /* While bindings are open: where the name is bound for certain, and the BOOL variable that says
+     * whether such a place has been passed; NULL until somebody asks. */
+    VEC(bound_place) places;
+    ir_var *guard;
+} name_storage;
+
 typedef struct name_scope {
     map index; /* name -> &positions[i] */
     const char **names;
     binding **bindings;
     int32_t
         *assignments; /* statements of the function that bind the name; a parameter counts as one */
-    /* Per name the variables that belong to it, one per type of scalar and tile. A loop with
-     * explicit carries has lists of its own for the names that live in it only. */
-    var_list *vars;
+    name_storage *storage;
     int64_t *slots; /* per name: scratch of whoever collects names, -1 between uses */
     int64_t count;
     int64_t capacity;
@@ -264,17 +281,21 @@ struct lowering {
     loop_frame *loop;
     carry_frame *carries; /* of the loop whose body is at hand */
     bool in_branch;       /* a branch of an if is nearer than any loop */
+    /* The part of an expression at hand is not evaluated always: the right side of `and`, a choice. */
+    bool sometimes;
+    const ir_expr
+        *reached; /* only if this is true, for parts whose statements stand in front; or NULL */
     name_changes trail;
     VEC(loop_memory *) loop_memories;
-    VEC(ir_var *) cells;      /* handles that statements set at run time */
-    splice *spliced;          /* the innermost; NULL in the function's own body */
-    outline *outlined;        /* the innermost */
-    launch_request *launch;   /* of the call that is evaluated next */
-    bool manual;              /* in pl.manual_scope: arguments order nothing */
-    bool no_auto_scope;       /* an option of the function: pl.scope() may stand in it */
-    const ir_expr *lane;      /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
-    VEC(ir_var *) late_tasks; /* task ids that may be read before they are assigned: 0 at first */
-    bool terminated;          /* the current path has returned */
+    VEC(ir_var *) cells;     /* handles that statements set at run time */
+    splice *spliced;         /* the innermost; NULL in the function's own body */
+    outline *outlined;       /* the innermost */
+    launch_request *launch;  /* of the call that is evaluated next */
+    bool manual;             /* in pl.manual_scope: arguments order nothing */
+    bool no_auto_scope;      /* an option of the function: pl.scope() may stand in it */
+    const ir_expr *lane;     /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
+    VEC(ir_var *) late_vars; /* read before they are assigned: task ids 0, BOOLs false at first */
+    bool terminated;         /* the current path has returned */
     int32_t temporaries;
     bool returned; /* a return statement was seen: ir->results is set */
     bool result_poisoned;
@@ -622,8 +643,10 @@ bool has_deferred_wait(const ir_function *f);
 bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
 /* Whether the variable is one of the function that is being lowered. */
 bool is_own(const lowering *fl, const ir_var *var);
-/* Ids that deps= may name before a task has been assigned to them start as none: at the head of fl->ir. */
-void clear_late_tasks(lowering *fl);
+/* What is read before it is assigned starts as no task, or as false: at the head of fl->ir. */
+void clear_late_vars(lowering *fl);
+/* Whether the value is, or is made of, variables. */
+bool has_variables(const dsl_value *v);
 /* Puts the scopes that f calls in front of it: fe->finished. */
 void finish_scopes(frontend *fe, const ir_function *f);
 
@@ -636,6 +659,22 @@ void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v);
 void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 /* After the body: the return annotation against what the body returns. */
 void check_results(lowering *fl);
+
+/* ---- open_names.c ---- */
+
+/* `b`, which the paths that bind the name agree on, as its binding where a way past the loop, or a path that
+ * does not bind it, leads too. `loop`: each turn that comes to its end, or breaks, binds it; NULL: not each. */
+binding *open_binding(lowering *fl, int64_t name, binding *b, const ir_stmt *loop, flow_path *paths,
+                      binding *const *bs, int64_t count);
+/* What an open binding holds may never have been assigned. */
+void mark_open(const binding *b);
+/* The name is bound where these paths end, as far as their bindings are not open themselves. */
+void note_bound(lowering *fl, int64_t name, const flow_path *paths, binding *const *bs,
+                int64_t count);
+/* Fails at run time where the name has not been bound. Behind that it is, for the path at hand. */
+void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span);
+/* Whether the first mention of the name, in the order of evaluation, reads it. */
+bool reads_first(const syntax_block *block, const char *name);
 
 /* ---- flow.c ---- */
 

@@ -40,15 +40,16 @@ bool is_own(const lowering *fl, const ir_var *var)
     return var->id < fl->ir->vars.count && fl->ir->vars.items[var->id] == var;
 }
 
-void clear_late_tasks(lowering *fl)
+void clear_late_vars(lowering *fl)
 {
     ir_block *body = &fl->ir->body;
     ir_block rest = *body;
     *body = (ir_block){0};
-    for (int64_t i = 0; i < fl->late_tasks.count; i++) {
+    for (int64_t i = 0; i < fl->late_vars.count; i++) {
         ir_stmt *s = ir_stmt_create(fl->fe->program, body, IR_ASSIGN, fl->ir->span);
-        s->target = fl->late_tasks.items[i];
-        s->value = ir_int_of(fl->a, 0, PYPTO_TASK_ID);
+        s->target = fl->late_vars.items[i];
+        s->value = s->target->type.dtype == PYPTO_BOOL ? ir_bool(fl->a, false)
+                                                       : ir_int_of(fl->a, 0, PYPTO_TASK_ID);
     }
     for (int64_t i = 0; i < rest.count; i++)
         vec_push(fl->a, body, rest.items[i]);
@@ -201,7 +202,7 @@ static bool value_inside(outlining *o, dsl_value *v)
     return true;
 }
 
-static bool has_variables(const dsl_value *v)
+bool has_variables(const dsl_value *v)
 {
     if (v->kind == VALUE_TUPLE) {
         for (int32_t i = 0; i < v->count; i++) {
@@ -215,11 +216,18 @@ static bool has_variables(const dsl_value *v)
     return v->kind == VALUE_VAR || (v->kind == VALUE_SCALAR && !constant);
 }
 
-/* Before the new function is entered: statements that fetching a name takes stand in the one around. */
-static void settle_names(lowering *fl, const name_set *names)
+/* Before the new function is entered: statements that fetching a name takes stand in the one around. So does
+ * the check of a name that may not be bound, if the body starts with reading it. */
+static void settle_names(lowering *fl, const name_set *names, const outline_request *request)
 {
     for (int64_t i = 0; i < names->count; i++) {
         binding *b = fl->names.bindings[names->items[i]];
+        if (b->open && !reads_first(request->body, fl->names.names[names->items[i]]))
+            continue;
+        if (b->open) {
+            (void)scope_read(fl, names->items[i], request->span);
+            b = fl->names.bindings[names->items[i]];
+        }
         keep_value(fl, names->items[i], b);
         bool plain =
             b->v.kind == VALUE_VAR || (b->v.kind == VALUE_SCALAR && b->v.expr->kind == IR_VAR);
@@ -232,12 +240,24 @@ static void settle_names(lowering *fl, const name_set *names)
     }
 }
 
+/* A guard is of one function. */
+static binding *left_open(lowering *fl, const binding *b)
+{
+    binding *left = state_binding(fl, BINDING_PARTIAL, b->span);
+    left->by_loop = true;
+    return left;
+}
+
 static void enter_names(outlining *o, const name_set *names)
 {
     lowering *fl = o->fl;
     for (int64_t i = 0; i < names->count; i++) {
         binding *b = fl->names.bindings[names->items[i]];
         dsl_value v = b->v;
+        if (b->open) {
+            scope_set(fl, names->items[i], left_open(fl, b));
+            continue;
+        }
         if (b->state != BINDING_BOUND || !has_variables(&v))
             continue;
         binding *inside = copy_binding(fl, b);
@@ -457,6 +477,10 @@ static void leave_name(const outlining *o, int64_t name, const binding *b)
 {
     lowering *fl = o->fl;
     dsl_value v = b->v;
+    if (b->open) {
+        scope_set(fl, name, left_open(fl, b));
+        return;
+    }
     if (b->state == BINDING_BOUND && value_outside(o, &v)) {
         assign_name(fl, name, v, b->span);
         return;
@@ -707,18 +731,18 @@ bool keep_scope_value(lowering *fl, int64_t name, binding *b)
 
 /* ---- all of it ---- */
 
-static void reserve_vars(lowering *fl, var_list *saved)
+static void reserve_storage(lowering *fl, name_storage *saved)
 {
     for (int64_t i = 0; i < fl->names.count; i++) {
-        saved[i] = fl->names.vars[i];
-        fl->names.vars[i] = (var_list){0};
+        saved[i] = fl->names.storage[i];
+        fl->names.storage[i] = (name_storage){0};
     }
 }
 
-static void restore_vars(lowering *fl, const var_list *saved, int64_t count)
+static void restore_storage(lowering *fl, const name_storage *saved, int64_t count)
 {
     for (int64_t i = 0; i < fl->names.count; i++)
-        fl->names.vars[i] = i < count ? saved[i] : (var_list){0};
+        fl->names.storage[i] = i < count ? saved[i] : (name_storage){0};
 }
 
 /* Names of dimensions are looked up in this list, and mean parameters in the body. */
@@ -759,16 +783,16 @@ bool lower_outlined(lowering *fl, const outline_request *request)
     const lowering around = *fl;
     const int64_t names = fl->names.count;
     const int64_t errors_before = fl->fe->error_count;
-    var_list *vars = arena_array(fl->a, var_list, names + 1);
+    name_storage *storage = arena_array(fl->a, name_storage, names + 1);
     outline frame = {.outer = fl->outlined, .depth = fl->depth + 1, .spliced = fl->spliced};
     const name_set used = mentioned(fl, request->body);
-    settle_names(fl, &used);
+    settle_names(fl, &used, request);
     const int64_t mark = fl->trail.count;
 
     outlining o = {.fl = fl};
     o.f = ir_function_create(fl->fe->program, request->name, request->plane, request->span);
     o.f->is_scope = true;
-    reserve_vars(fl, vars);
+    reserve_storage(fl, storage);
     copy_symbols(fl);
     fl->ir = o.f;
     fl->block = &o.f->body;
@@ -781,7 +805,7 @@ bool lower_outlined(lowering *fl, const outline_request *request)
     fl->launch = NULL;
     fl->manual = false;
     memset(&fl->cells, 0, sizeof fl->cells);
-    memset(&fl->late_tasks, 0, sizeof fl->late_tasks);
+    memset(&fl->late_vars, 0, sizeof fl->late_vars);
     enter_names(&o, &used);
     const int64_t entered = fl->trail.count;
     if (request->block_index >= 0)
@@ -790,11 +814,11 @@ bool lower_outlined(lowering *fl, const outline_request *request)
             lower_values(fl, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
             request->block_span);
     lower_block(fl, request->body);
-    clear_late_tasks(fl);
+    clear_late_vars(fl);
     const flow_path end = path_here(fl, entered, fl->block, false);
     scope_undo(fl, mark);
 
-    restore_vars(fl, vars, names);
+    restore_storage(fl, storage, names);
     memcpy(&fl->symbols, &around.symbols, sizeof fl->symbols);
     fl->ir = around.ir;
     fl->block = around.block;
@@ -806,7 +830,7 @@ bool lower_outlined(lowering *fl, const outline_request *request)
     fl->outlined = around.outlined;
     fl->manual = around.manual;
     memcpy(&fl->cells, &around.cells, sizeof fl->cells);
-    memcpy(&fl->late_tasks, &around.late_tasks, sizeof fl->late_tasks);
+    memcpy(&fl->late_vars, &around.late_vars, sizeof fl->late_vars);
     fl->terminated = false;
 
     bool ok = fl->fe->error_count == errors_before;

@@ -73,13 +73,13 @@ static void grow_names(lowering *fl)
     grown.names = arena_array(fl->a, const char *, capacity);
     grown.bindings = arena_array(fl->a, binding *, capacity);
     grown.assignments = arena_array(fl->a, int32_t, capacity);
-    grown.vars = arena_array(fl->a, var_list, capacity);
+    grown.storage = arena_array(fl->a, name_storage, capacity);
     grown.slots = arena_array(fl->a, int64_t, capacity);
     for (int64_t i = 0; i < count; i++) {
         grown.names[i] = names->names[i];
         grown.bindings[i] = names->bindings[i];
         grown.assignments[i] = names->assignments[i];
-        grown.vars[i] = names->vars[i];
+        grown.storage[i] = names->storage[i];
         grown.slots[i] = names->slots[i];
     }
     *names = grown;
@@ -305,7 +305,7 @@ void scope_poison(lowering *fl, int64_t name)
 
 bool scope_owns(const lowering *fl, int64_t name, const ir_var *var)
 {
-    const var_list *own = &fl->names.vars[name];
+    const var_list *own = &fl->names.storage[name].vars;
     for (int64_t i = 0; i < own->count; i++) {
         if (own->items[i] == var)
             return true;
@@ -385,6 +385,7 @@ void keep_value(lowering *fl, int64_t name, binding *b)
         keep_loop_variable(fl, name, b);
     else if (b->state == BINDING_INSIDE)
         (void)keep_scope_value(fl, name, b);
+    mark_open(b);
 }
 
 static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
@@ -449,6 +450,8 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
         scope_poison(fl, name);
         break;
     }
+    if (b->open && b->state == BINDING_BOUND)
+        check_bound(fl, name, b, span);
     v.span = span;
     return v;
 }
@@ -461,7 +464,7 @@ ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span
         return temporary(fl, type, span);
     if (ir_is_handle(type->kind))
         return new_local(fl, fl->names.names[name], type, span);
-    var_list *own = &fl->names.vars[name];
+    var_list *own = &fl->names.storage[name].vars;
     for (int64_t i = 0; i < own->count; i++) {
         if (ir_type_equal(&own->items[i]->type, type))
             return own->items[i];

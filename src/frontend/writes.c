@@ -94,7 +94,7 @@ static void warn_of_rebound_outputs(const write_check *check)
         int64_t name = scope_find(fl, param->name);
         if (param->direction != PLD_OUT || check->written[param->id] || name < 0)
             continue;
-        const var_list *own = &fl->names.vars[name];
+        const var_list *own = &fl->names.storage[name].vars;
         for (int64_t k = 0; k < own->count; k++) {
             if (own->items[k]->type.kind != IR_TILE)
                 continue;

@@ -47,6 +47,11 @@ void(pld_host_fail)(pld_host *host, const char *format, ...)
     host_error(host, DIAG_BAD_DISPATCH, NULL, "%s", text);
 }
 
+void(pld_host_unbound)(pld_host *host, const char *name)
+{
+    host_error(host, DIAG_UNBOUND_NAME, "assign it before the loop, too", UNBOUND_TEXT, name);
+}
+
 /* ---- devices and windows ---- */
 
 #define MORE_DEVICES \

@@ -163,6 +163,9 @@ struct ir_var {
     /* For handles: the parameter or allocation whose storage this names, itself if it is one; NULL
      * when it depends on control flow. */
     ir_var *root;
+    /* Paths on which nothing is assigned lead to statements that read it: those do not use what they get, or a
+     * check stands in front of them. */
+    bool may_be_unset;
     int64_t scratch_offset; /* TILE: set by passes/plan_scratch, bytes; -1 before */
     int32_t buffer; /* BUFFER: index in ir_program.buffers; WINDOW on the host: of its buffer */
 };

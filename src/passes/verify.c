@@ -79,7 +79,7 @@ static void check_read(void *context, ir_var *var)
         return;
     if (!is_registered(v, var))
         fail(v, "variable '%s' belongs to another function", var->name);
-    else if (!is_defined(v, var))
+    else if (!is_defined(v, var) && !var->may_be_unset)
         fail(v, "variable '%s' is read where it is not assigned on every path", var->name);
 }
 

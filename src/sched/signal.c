@@ -66,6 +66,11 @@ void(pld_fail)(pld_core *core, const char *format, ...)
     task_fail(core, DIAG_KERNEL_FAILED, "%s", text);
 }
 
+void(pld_unbound)(pld_core *core, const char *name)
+{
+    task_fail(core, DIAG_UNBOUND_NAME, UNBOUND_TEXT, name);
+}
+
 /* ---- peers ---- */
 
 const pld_window *task_need_window(pld_core *core, const pld_tensor *tensor)

@@ -446,8 +446,27 @@ class Writer:
         self.loops += 1
         body = self.block(4)
         self.loops -= 1
+        before, behind = self.last_turn(body, saved[0])
         self.scalars, self.tiles, self.ranges = saved
-        return nodes.For(name, bounds, body)
+        return nodes.Sequence([*before, nodes.For(name, bounds, body), *behind])
+
+    def last_turn(self, body, scalars):
+        """A name that only the loop binds, and that is read behind it if a turn has come so far."""
+        if self.chance(2):
+            return [], []
+        seen, last, result = self.fresh("seen"), self.fresh("last"), self.fresh("v")
+        dtype = self.pick(INTS)
+        expression = self.scalar(dtype)
+        inside, self.scalars = self.scalars, scalars
+        start = nodes.Assign(result, Cast(self.variable("INT32"), dtype))
+        self.scalars = inside
+        at = self.draw(st.integers(0, len(body)))
+        body[at:at] = [nodes.Assign(last, Cast(expression, dtype)),
+                       nodes.Assign(seen, Cast(Literal(1, "INDEX"), "INT32"))]
+        scalars[result] = dtype
+        read = nodes.If([Compare([Var(seen, "INT32"), Literal(0, "INT32")], ["!="])],
+                        [[nodes.Assign(result, Var(last, dtype))]])
+        return [start, nodes.Assign(seen, Cast(Literal(0, "INDEX"), "INT32"))], [read]
 
     def while_loop(self):
         """A counter that nobody else touches, raised where no continue can pass it by."""
@@ -460,12 +479,13 @@ class Writer:
         self.loops += 1
         body = self.block(4)
         self.loops -= 1
+        before, behind = self.last_turn(body, saved[0])
         self.scalars, self.tiles, self.ranges = saved
         condition = Compare([Var(name, dtype), Literal(4, dtype)], ["<"])
         if self.chance(3):
             condition = Logic("and", condition, self.condition())
         raised = nodes.Augment(name, "+", Literal(1, dtype), dtype)
-        return nodes.Sequence([start, nodes.While(condition, [raised, *body])])
+        return nodes.Sequence([start, *before, nodes.While(condition, [raised, *body]), *behind])
 
     def jump(self):
         return nodes.If([self.condition()], [[nodes.Jump(self.pick(["break", "continue"]))]])

@@ -138,7 +138,8 @@ def test_several_mistakes_come_together_without_their_consequences():
         "    w = w + 1\n"
         "for i in pl.range(w):\n"
         "    q = pl.mul(t, n + f)\n"
-        "    r = 3\n"
+        "    if f > 0.0:\n"
+        "        r = 3\n"
         "pl.write(y, [0, r], q)"
     )
     with pytest.raises(InvalidOperationError) as caught:
@@ -148,11 +149,11 @@ def test_several_mistakes_come_together_without_their_consequences():
         "Undefined variable 'missing'",
         "if condition must be a Bool-typed scalar, not a Scalar of type int32",
         "'+' requires same numeric dtype category, not int32 and fp32",
-        "Variable 'r' may not be defined",
+        "Undefined variable 'r' on some paths",
     ]
     assert "did you mean 'pl.load'" in caught.value.hint
     shown = str(caught.value)
-    assert shown.index("pl.lod") < shown.index("missing") < shown.index("may not be defined")
+    assert shown.index("pl.lod") < shown.index("missing") < shown.index("on some paths")
 
 
 # ---- strict_ssa=True ----
