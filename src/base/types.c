@@ -47,6 +47,9 @@ bool pypto_dtype_carries(pypto_dtype carrier, pypto_dtype dtype)
     case PYPTO_FP4:
     case PYPTO_INT4:
     case PYPTO_UINT4: return carrier == PYPTO_UINT8;
+    case PYPTO_UINT16: return carrier == dtype || carrier == PYPTO_INT16;
+    case PYPTO_UINT32: return carrier == dtype || carrier == PYPTO_INT32;
+    case PYPTO_UINT64: return carrier == dtype || carrier == PYPTO_INT64;
     default: return carrier == dtype;
     }
 }

@@ -43,9 +43,10 @@ static void find_copy(void *context, ir_stmt *s)
 static void find_tile_operation(void *context, ir_stmt *s)
 {
     bool *found = context;
-    *found |= s->kind == IR_DO && !op_is_elementwise(s->op_def) &&
-              (strstr(s->op_def->emit, "_{element}(") != NULL ||
-               strstr(s->op_def->emit, "_{lhs.type}(") != NULL);
+    const char *emitted = s->kind == IR_DO ? s->op_def->emit : "";
+    const bool whole =
+        strstr(emitted, "_{element}(") != NULL || strstr(emitted, "_{lhs.type}(") != NULL;
+    *found |= strstr(emitted, "pld_holds_") != NULL || (whole && !op_is_elementwise(s->op_def));
 }
 
 static void emit_includes(emitter *e)

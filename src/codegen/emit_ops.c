@@ -451,7 +451,9 @@ static const char *placeholder_text(emitter *e, const template *t, const char *n
         return arena_printf(e->a, "%d", operand->count);
     if (part[0] != '\0')
         return part_text(e, t, operand, part);
-    return t->element ? element_text(e, operand) : operand_text(e, &t->op->params[index], operand);
+    const bool value = operand->kind == IR_OPERAND_VAR || operand->kind == IR_OPERAND_EXPR;
+    return t->element && value ? element_text(e, operand)
+                               : operand_text(e, &t->op->params[index], operand);
 }
 
 static const char *expand(emitter *e, const template *t, const char *format)

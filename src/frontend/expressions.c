@@ -327,8 +327,8 @@ static bool is_tile(const lowering *fl, const dsl_value *v)
 }
 
 /* Operators on tiles are operations, and on tensors in kernels. Those that have a form of their own
- * for a scalar on the right name it second; a scalar on the left of + and * changes sides, and
- * s - t is -t + s, to the last bit. */
+ * for a scalar on the right name it second. A scalar on the left changes sides where the order makes no
+ * difference, s - t is -t + s, to the last bit, and for the others the scalar is spread over a tile. */
 static const char *tile_operation(const char *op, bool scalar)
 {
     static const struct {
@@ -351,15 +351,21 @@ static const char *tile_operation(const char *op, bool scalar)
 dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
                        int64_t target)
 {
-    bool commutes = strcmp(op, "+") == 0 || strcmp(op, "*") == 0;
-    if (strcmp(op, "-") == 0 && x.kind == VALUE_SCALAR && is_tile(fl, &y)) {
+    const bool scalar_first = x.kind == VALUE_SCALAR && is_tile(fl, &y);
+    bool commutes = strlen(op) == 1 && strchr("+*&|^", op[0]) != NULL;
+    if (strcmp(op, "-") == 0 && scalar_first) {
         y = lower_values(fl, op_find("pl.neg"), &y, 1, span, -1);
         if (y.kind == VALUE_POISON)
             return y;
         op = "+";
         commutes = true;
+    } else if (scalar_first && !commutes && tile_operation(op, false) != NULL) {
+        dsl_value spread[2] = {y, x};
+        x = lower_values(fl, op_find("pl.expands"), spread, 2, span, -1);
+        if (x.kind == VALUE_POISON)
+            return x;
     }
-    if (commutes && x.kind == VALUE_SCALAR && is_tile(fl, &y)) {
+    if (commutes && scalar_first) {
         dsl_value scalar = x;
         x = y;
         y = scalar;

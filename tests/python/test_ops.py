@@ -121,6 +121,18 @@ ROWS = [
     ("pl.not_(a)", lambda a, b: ~a, INTS, 0),
     ("pl.shl(a, b)", shift_left, INTS, 0),
     ("pl.shr(a, b)", shift_right, INTS, 0),
+    ("7 / a", lambda a, b: divide(np.full_like(a, 7), a), ALL, 0),
+    ("7 % a", lambda a, b: floored_remainder(np.full_like(a, 7), a), ALL, 0),
+    ("5 & a", lambda a, b: a & a.dtype.type(5), INTS, 0),
+    ("5 | a", lambda a, b: a | a.dtype.type(5), INTS, 0),
+    ("5 ^ a", lambda a, b: a ^ a.dtype.type(5), INTS, 0),
+    ("5 << a", lambda a, b: shift_left(np.full_like(a, 5), a), INTS, 0),
+    ("100 >> a", lambda a, b: shift_right(np.full_like(a, 100), a), INTS, 0),
+    ("pl.tensor.cmp(a, b)", lambda a, b: (a == b).astype(a.dtype), ALL, 0),
+    ("pl.tensor.cmp(a, b, 1)", lambda a, b: (a != b).astype(a.dtype), ALL, 0),
+    ("pl.tensor.cmp(x, y, cmp_type='lt')", lambda a, b: (a < b).astype(a.dtype), ALL, 0),
+    ("pl.cmp(x, 2, 'le')", lambda a, b: (a <= a.dtype.type(2)).astype(a.dtype), ALL, 0),
+    ("pl.cmp(x, b, 4)", lambda a, b: (a > b).astype(a.dtype), ALL, 0),
 ]
 
 

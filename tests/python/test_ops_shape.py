@@ -263,11 +263,13 @@ def test_counting(dtype):
             f"pl.store(pl.tile.ci(5, [1, 9], pl.{dtype}), [0, 0], z)",
             f"pl.store(pl.tile.ci(pl.read(x, [0, 0]), [1, 9], pl.{dtype}), [1, 0], z)",
             f"pl.store(pl.tile.ci(3, [1, 9], dtype=pl.{dtype}, descending=True), [2, 0], z)",
+            f"pl.store(pl.arange(start=2, shape=[1, 9], dtype=pl.{dtype}), [3, 0], z)",
+            f"pl.store(pl.tensor.ci(8, [1, 9], pl.{dtype}, True), [4, 0], z)",
         ],
-        a, a, dtype, (3, 9),
+        a, a, dtype, (5, 9),
     )
     n = np.arange(9)
-    exact = [5 + n, int(np.iinfo(kind).max) - 3 + n, 3 - n]
+    exact = [5 + n, int(np.iinfo(kind).max) - 3 + n, 3 - n, 2 + n, 8 - n]
     np.testing.assert_array_equal(out, np.array(exact, np.int64).astype(kind))
 
 

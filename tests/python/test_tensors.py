@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import pypto
 import pypto.language as pl
 import pypto.language.distributed as pld
 from programs import NR, config
@@ -78,6 +79,24 @@ def test_element_types_of_torch(dtype):
     outputs = torch.zeros_like(inputs)
     run(inputs, outputs, dtype)
     assert torch.equal(outputs, inputs)
+
+
+@pytest.mark.parametrize("bits", [16, 32, 64])
+@pytest.mark.parametrize("library", ["NumPy", "torch"])
+def test_unsigned_elements_come_as_signed_ones_with_the_same_bits(library, bits):
+    exact = np.array([[0, 1, 2 ** (bits - 1), 2**bits - 1, 7, 2 ** (bits - 1) - 1]] * 2, f"u{bits // 8}")
+    inputs = exact.view(f"i{bits // 8}")
+    outputs = np.zeros_like(inputs)
+    given = (torch.from_numpy(inputs), torch.from_numpy(outputs)) if library == "torch" else (inputs, outputs)
+    run(*given, getattr(pl, f"UINT{bits}"))
+    np.testing.assert_array_equal(outputs.view(exact.dtype), exact)
+
+
+@pytest.mark.parametrize("given, declared", [(np.uint32, pl.INT32), (np.int16, pl.UINT32), (np.int8, pl.UINT16)])
+def test_other_element_types_are_refused(given, declared):
+    inputs = ramp(given)
+    with pytest.raises(pypto.Error, match="has dtype|declared"):
+        run(inputs, np.zeros_like(inputs), declared)
 
 
 # ---- layouts ----
