@@ -130,3 +130,8 @@ void text_free(text *t)
         alloc_free(t->bytes);
     *t = (text){.a = t->a};
 }
+
+const char *text_article(const char *noun)
+{
+    return strchr("aeioAEIO", noun[0]) != NULL || strncmp(noun, "fp", 2) == 0 ? "an" : "a";
+}

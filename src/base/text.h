@@ -28,5 +28,7 @@ void text_vprintf(text *t, const char *format, va_list args) __attribute__((form
  * second '?' of what C would take for a trigraph) the octal form of C is written. */
 void text_quoted(text *t, const char *string) EXPORTED(text_quoted);
 void text_free(text *t);
+/* "a" or "an", whichever the noun wants: an Array, an int32, an fp32, a uint8. */
+const char *text_article(const char *noun);
 
 #endif

@@ -332,12 +332,17 @@ static bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
 
 /* ---- element types ---- */
 
-static const char *nearest_dtype(arena *a, const char *path)
+const char *nearest_dtype(arena *a, const char *path)
 {
     const char *all[PYPTO_DTYPE_COUNT];
     for (int32_t i = 0; i < PYPTO_DTYPE_COUNT; i++)
         all[i] = arena_printf(a, "pl.%s", dtype_spelling((pypto_dtype)i));
-    const char *near = nearest_word(path, all, PYPTO_DTYPE_COUNT);
+    return nearest_word(path, all, PYPTO_DTYPE_COUNT);
+}
+
+static const char *dtype_hint(arena *a, const char *path)
+{
+    const char *near = nearest_dtype(a, path);
     return near == NULL ? "pl.FP32, pl.INT32, ..." : arena_printf(a, "did you mean %s?", near);
 }
 
@@ -359,8 +364,8 @@ static bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
         return false;
     }
     if (v.kind != VALUE_DTYPE) {
-        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, nearest_dtype(fl->a, path),
-               "Unknown dtype '%s'", path);
+        report(fl->fe, DIAG_BAD_ANNOTATION, e->span, dtype_hint(fl->a, path), "Unknown dtype '%s'",
+               path);
         return false;
     }
     *dtype = v.dtype;

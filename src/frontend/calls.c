@@ -297,8 +297,9 @@ static bool check_kind(lowering *fl, const call_site *site, const ir_var *param,
             "a plain tensor has no peers: make a window with pld.alloc_window_buffer and pld.window";
     if (have == IR_BUFFER)
         hint = "pass a view of the buffer: pld.window(buffer, shape, dtype=...)";
-    report(fl->fe, DIAG_BAD_CALL, v->span, hint, "argument '%s' of '%s' must be a %s, not %s",
-           param->name, site->name, ir_kind_name(param->type.kind), describe(fl->a, v));
+    report(fl->fe, DIAG_BAD_CALL, v->span, hint, "argument '%s' of '%s' must be %s %s, not %s",
+           param->name, site->name, text_article(ir_kind_name(param->type.kind)),
+           ir_kind_name(param->type.kind), describe(fl->a, v));
     return false;
 }
 

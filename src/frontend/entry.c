@@ -75,8 +75,8 @@ static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend
                                      : is_int;
     if (!fits)
         report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a number of that kind",
-               "argument '%s' is %s, but its parameter is a %s scalar", param->name, given,
-               pypto_dtype_name(dtype));
+               "argument '%s' is %s, but its parameter is %s %s scalar", param->name, given,
+               text_article(pypto_dtype_name(dtype)), pypto_dtype_name(dtype));
     else if (is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
         report(fe, DIAG_ARGUMENT_TYPE, param->span,
                "pass a smaller number, or declare a wider type",

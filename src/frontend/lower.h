@@ -38,6 +38,7 @@
 
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "frontend/frontend.h"
 #include "ops/ops.h"
 
@@ -414,6 +415,8 @@ typedef struct dsl_annotation {
     pypto_span span;
 } dsl_annotation;
 
+/* The element type of that name but for a typing error, as "pl.FP32", or NULL. */
+const char *nearest_dtype(arena *a, const char *path);
 dsl_annotation read_annotation(lowering *fl, const syntax_expr *e);
 /* Whether the annotation is a bare pl.Tensor or pld.DistributedTensor, also inside pl.Out/pl.InOut;
  * reports nothing. */

@@ -266,7 +266,10 @@ const char *describe(arena *a, const dsl_value *v)
     case VALUE_NONE: return "None";
     case VALUE_SCALAR:
         return arena_printf(a, "a Scalar of type %s", pypto_dtype_name(v->expr->dtype));
-    case VALUE_VAR: return arena_printf(a, "a %s", ir_kind_name(v->var->type.kind));
+    case VALUE_VAR: {
+        const char *noun = ir_kind_name(v->var->type.kind);
+        return arena_printf(a, "%s %s", text_article(noun), noun);
+    }
     case VALUE_TUPLE: return "a list or tuple";
     case VALUE_STRING: return "a string";
     case VALUE_DTYPE: return arena_printf(a, "the dtype %s", pypto_dtype_name(v->dtype));

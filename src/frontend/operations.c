@@ -189,8 +189,11 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
 }
 
 /* "pld.NotifyOp.AtomicAdd or pld.NotifyOp.Set" for a parameter that takes an enumeration. */
-static const char *operand_hint(arena *a, const op_param *param)
+static const char *operand_hint(arena *a, const op_param *param, const dsl_value *v)
 {
+    const char *dtype = v->kind == VALUE_PATH ? nearest_dtype(a, v->text) : NULL;
+    if (dtype != NULL)
+        return arena_printf(a, "did you mean %s?", dtype);
     if (param->kind != OPERAND_ENUM)
         return "help(operation) shows what each parameter takes";
     int32_t count = 0;
@@ -249,6 +252,7 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
             const enum_member *member = enum_find(param->enum_name, v->text);
             operand->kind = IR_OPERAND_ENUM;
             operand->number = member != NULL ? member->value : -1;
+            operand->text = member != NULL ? NULL : v->text; /* for the message */
             return true;
         }
         break;
@@ -256,8 +260,8 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
     case VALUE_FUNCTION:
     case VALUE_OTHER: break;
     }
-    report(fl->fe, DIAG_KIND_MISMATCH, v->span, operand_hint(fl->a, param), "%s: %s cannot be %s",
-           op->spellings[0], param->name, describe(fl->a, v));
+    report(fl->fe, DIAG_KIND_MISMATCH, v->span, operand_hint(fl->a, param, v),
+           "%s: %s cannot be %s", op->spellings[0], param->name, describe(fl->a, v));
     return false;
 }
 

@@ -323,8 +323,8 @@ static dsl_value typed_binary(lowering *fl, const operator_row *row, dsl_value x
     if (shift && known && (number < 0 || number >= dtype_bits(dtype)))
         return report(fl->fe, DIAG_BAD_SCALAR, y.span,
                       "shift by fewer bits, or convert to a wider type first",
-                      "a shift by %lld leaves nothing of a %s", (long long)number,
-                      pypto_dtype_name(dtype));
+                      "a shift by %lld leaves nothing of %s %s", (long long)number,
+                      text_article(pypto_dtype_name(dtype)), pypto_dtype_name(dtype));
     if (divides && ((known && number == 0) || (y.expr->kind == IR_FLOAT && y.expr->real == 0.0)))
         return zero_division(fl, span);
     if (row->op == IR_DIV && !ir_is_float(dtype))

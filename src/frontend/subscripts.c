@@ -245,7 +245,9 @@ static bool check_source(lowering *fl, const subscript *p, const ir_type *source
             continue;
         if (ir_is_const_int(p->extents[d], &extent) &&
             ir_is_const_int(source->shape[kept], &have) && have != (dropped ? 1 : extent))
-            return bad_index(fl, span, NULL,
+            return bad_index(fl, span,
+                             "take the part of the source that has the target's shape, or write "
+                             "to the part of the target that has the source's",
                              arena_printf(fl->a,
                                           "shape mismatch on source axis %d: %lld, but the target "
                                           "has %lld",

@@ -7,6 +7,7 @@
  * has to relate operands to each other. */
 #include "ops/rules.h"
 
+#include "base/text.h"
 #include "ops/dtypes.h"
 
 #include <stdarg.h>
@@ -55,6 +56,17 @@ static const char *operand_text(const ir_operand *operand)
     case IR_OPERAND_ENUM: return "enumeration member";
     }
     return "?";
+}
+
+/* The same behind "got" and "not". */
+static const char *operand_phrase(op_call *call, const ir_operand *operand)
+{
+    if (operand->kind == IR_OPERAND_ENUM && operand->text != NULL) /* a word that is no member */
+        return arena_printf(call->program->a, "'%s'", operand->text);
+    const char *noun = operand_text(operand);
+    return operand->kind == IR_OPERAND_NONE
+               ? noun
+               : arena_printf(call->program->a, "%s %s", text_article(noun), noun);
 }
 
 /* What to write instead, where the mistake has a usual cause. */
@@ -122,7 +134,7 @@ static bool check_scalar(op_call *call, int32_t index)
     const ir_operand *operand = &call->operands[index];
     if (operand->kind != IR_OPERAND_EXPR)
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "pass one number",
-                         "%s must be a scalar, not a %s", param->name, operand_text(operand));
+                         "%s must be a scalar, not %s", param->name, operand_phrase(call, operand));
     if (param->kind != OPERAND_SCALAR && !ir_is_integer(operand->expr->dtype))
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
                          "%s must be a scalar of an integer type, not %s", param->name,
@@ -136,8 +148,8 @@ static bool check_list(op_call *call, int32_t index)
     const ir_operand *operand = &call->operands[index];
     if (operand->kind != IR_OPERAND_LIST)
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "write it in brackets: [0, 0]",
-                         "%s must be a list or tuple, not a %s", param->name,
-                         operand_text(operand));
+                         "%s must be a list or tuple, not %s", param->name,
+                         operand_phrase(call, operand));
     if (operand->count > PYPTO_MAX_DIMS)
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "join dimensions",
                          "%s has %d entries; at most %d", param->name, operand->count,
@@ -166,19 +178,37 @@ static bool check_list(op_call *call, int32_t index)
 }
 
 /* "NotifyOp.AtomicAdd or NotifyOp.Set", or 'rint' or 'floor' for words. */
-static const char *enum_choices(op_call *call, const char *enumeration)
+static const char *enum_choices(op_call *call, const op_param *param)
 {
+    const char *enumeration = param->enum_name;
     int32_t count = 0;
     const enum_member *all = enum_members(&count);
     const char *choices = NULL;
     for (int32_t i = 0; i < count; i++) {
         const char *name =
-            arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
+            param->kind == OPERAND_WORD
+                ? arena_printf(call->program->a, "'%s'", all[i].member)
+                : arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
         if (strcmp(all[i].enumeration, enumeration) == 0)
             choices =
                 choices == NULL ? name : arena_printf(call->program->a, "%s or %s", choices, name);
     }
     return choices == NULL ? enumeration : choices;
+}
+
+/* What was probably meant by a word that is no member. */
+static const char *word_hint(op_call *call, const op_param *param, const ir_operand *operand)
+{
+    arena *a = call->program->a;
+    int32_t count = 0;
+    const enum_member *all = enum_members(&count);
+    const char **words = arena_array(a, const char *, count);
+    for (int32_t i = 0; i < count; i++)
+        words[i] = strcmp(all[i].enumeration, param->enum_name) == 0 ? all[i].member : NULL;
+    const char *near = operand->kind == IR_OPERAND_ENUM && operand->text != NULL
+                           ? nearest_word(operand->text, words, count)
+                           : NULL;
+    return near == NULL ? "write one of them" : arena_printf(a, "did you mean '%s'?", near);
 }
 
 static bool check_enum(op_call *call, int32_t index)
@@ -188,9 +218,9 @@ static bool check_enum(op_call *call, int32_t index)
     if (operand->kind == IR_OPERAND_ENUM &&
         enum_member_name(param->enum_name, operand->number) != NULL)
         return true;
-    return rule_fail(call, DIAG_KIND_MISMATCH, operand, "write one of them",
-                     "%s must be %s, not a %s", param->name, enum_choices(call, param->enum_name),
-                     operand_text(operand));
+    return rule_fail(call, DIAG_KIND_MISMATCH, operand, word_hint(call, param, operand),
+                     "%s must be %s, not %s", param->name, enum_choices(call, param),
+                     operand_phrase(call, operand));
 }
 
 /* A number becomes the member that it stands for. */
@@ -403,14 +433,15 @@ bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
     bool bare_int = e->kind == IR_INT && e->dtype == PYPTO_INDEX;
     if (bare_int && ir_is_integer(dtype) && !dtype_holds(dtype, e->integer))
         return rule_fail(call, DIAG_BAD_SCALAR, scalar, "use a smaller number",
-                         "%lld does not fit the tile's %s", (long long)e->integer,
+                         "%lld does not fit elements of %s", (long long)e->integer,
                          pypto_dtype_name(dtype));
     if (!(bare_int && ir_is_float(dtype)) && !dtype_same_category(e->dtype, dtype))
-        return rule_fail(call, DIAG_BAD_SCALAR, scalar,
-                         arena_printf(a, "convert it: pl.cast(x, pl.%s)", dtype_spelling(dtype)),
-                         "a scalar of type %s does not go with a tile of %s: requires same numeric "
-                         "dtype category",
-                         pypto_dtype_name(e->dtype), pypto_dtype_name(dtype));
+        return rule_fail(
+            call, DIAG_BAD_SCALAR, scalar,
+            arena_printf(a, "convert it: pl.cast(x, pl.%s)", dtype_spelling(dtype)),
+            "a scalar of type %s does not go with elements of %s: requires same numeric "
+            "dtype category",
+            pypto_dtype_name(e->dtype), pypto_dtype_name(dtype));
     scalar->expr = ir_convert(a, e, dtype, scalar->span);
     return true;
 }

@@ -1,6 +1,7 @@
 /* Type rules of what a function makes for itself: tensors, arrays with their elements, and printed lines. */
 #include "ops/rules.h"
 
+#include "base/text.h"
 #include "ops/dtypes.h"
 
 bool rule_create_tensor(op_call *call, ir_type *result)
@@ -77,7 +78,8 @@ bool rule_array_set(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_BAD_SCALAR, value,
                          arena_printf(call->program->a, "convert it: pl.cast(x, pl.%s)",
                                       dtype_spelling(result->dtype)),
-                         "a %s does not go into an Array of %s", pypto_dtype_name(have),
+                         "%s %s does not go into an Array of %s",
+                         text_article(pypto_dtype_name(have)), pypto_dtype_name(have),
                          pypto_dtype_name(result->dtype));
     return check_array_index(call) && rule_match_scalar(call, value, result->dtype);
 }

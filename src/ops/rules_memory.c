@@ -86,10 +86,11 @@ bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int6
         int64_t extent = 0;
         bool known = ir_is_const_int(valid->exprs[i], &extent);
         if (known && extent < 0)
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "make it at least 0: max(n, 0)",
                              "valid_shape %d is provably negative: %lld", i, (long long)extent);
         if (known && extent > sizes[i])
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid,
+                             "make it no more than the tile's extent, or the tile larger",
                              "valid_shape %d is %lld: it must be from 0 to the tile's %lld", i,
                              (long long)extent, (long long)sizes[i]);
         *ragged |= !known || extent != sizes[i];

@@ -112,6 +112,20 @@ def kernel(body):
         ("pl.write(y, [0, 0], n)", ParserSyntaxError, "requires same numeric dtype category"),
         ("pl.store(t, [0, 0], x)", ParserTypeError, "parameter 'x' is only read"),
         ("b = pld.alloc_window_buffer(4)", ParserSyntaxError, "can only be called in HOST orchestration context"),
+        # words, articles and hints that fit
+        ('z = pl.cmps(t, 1.0, cmp_type="less")', InvalidOperationError, "'gt' or 'ge', not 'less'"),
+        ('z = pl.cast(t, pl.FP32, mode="rond")', InvalidOperationError, "not 'rond'(.|\n)*mean 'round'"),
+        ("z = pl.cast(t, pl.FP32, mode=pl.FP32)", InvalidOperationError, "'odd', not a dtype"),
+        ("y[0, 0] = pl.FP33", InvalidOperationError, "did you mean pl.FP32?"),
+        ("y[0, 0] = None", InvalidOperationError, "must be a scalar, not None"),
+        ("y[0, 0] = n", ParserSyntaxError, "does not go with elements of fp32"),
+        ("z = n << 40", ParserSyntaxError, "leaves nothing of an int32"),
+        ("y[:] = pl.slice(t, [4, 8], [0, 0])", ParserTypeError, "hint: take the part of the source"),
+        (
+            "z = pl.slice(t, [4, 8], [0, 0], valid_shape=[-1, 8])",
+            ParserTypeError,
+            r"provably negative: -1(.|\n)*make it at least 0",
+        ),
         # while compiling
         ("pl.static_assert(n > 1)", ParserError, "compile-time evaluable"),
         ("pl.static_assert(1 > 2, 'no')", ParserError, "static_assert failed: no"),

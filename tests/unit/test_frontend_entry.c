@@ -192,7 +192,7 @@ static void test_wrong_scalars(void **state)
     args[0].kind = FRONTEND_BOOL;
     expect_argument_error(three_scalars, args, 3,
                           (expected_error){"PYPTO-H402", 1, 6,
-                                           "'i' is a bool, but its parameter is a int8 scalar",
+                                           "'i' is a bool, but its parameter is an int8 scalar",
                                            NULL});
     args[0] = (frontend_arg){.kind = FRONTEND_INT};
     args[2] = (frontend_arg){.kind = FRONTEND_FLOAT, .real = 1.0};
