@@ -1,7 +1,6 @@
 /* What a host function calls: windows and dispatches; its tensors are in host_tensors.c. All of it runs in the calling process;
  * nothing here waits for a device. A call that fails leaves the host function's fiber for good (see
  * call.c). */
-#include "base/alloc.h"
 #include "host/host.h"
 #include "runtime/args.h"
 #include "runtime/views.h"
@@ -169,9 +168,9 @@ static void encode_tensor(pld_host *host, queue_arg *to, const pld_tensor *t)
 
 static int32_t wrapper_index(pld_host *host, const pld_function *wrapper)
 {
-    for (int32_t i = 0; i < host->table->nfunctions; ++i)
-        if (host->table->functions[i] == wrapper && wrapper->plane == PLD_PLANE_CHIP)
-            return i;
+    const int32_t index = function_index(host->table, wrapper, PLD_PLANE_CHIP);
+    if (index >= 0)
+        return index;
     host_error(host, DIAG_BAD_DISPATCH, "dispatch a per-device wrapper of this program",
                "'%s' is not a per-device wrapper of program '%s'", wrapper->name,
                host->table->name);

@@ -3,6 +3,8 @@
  * an array. */
 #include "runtime/args.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 
 static bool arg_fits(const pld_param *param, const pld_arg *arg, const char **expected)
@@ -32,4 +34,36 @@ bool args_fit(const pld_function *f, const pld_arg *args, int32_t count, char *t
         return false;
     }
     return true;
+}
+
+int32_t function_index(const pld_program *program, const pld_function *function, pld_plane plane)
+{
+    for (int32_t i = 0; i < program->nfunctions; ++i)
+        if (program->functions[i] == function && function->plane == plane)
+            return i;
+    return -1;
+}
+
+bool arg_list_reserve(arg_list *list, int32_t count)
+{
+    list->count = count;
+    if (count <= list->capacity)
+        return true;
+    pld_arg *args = alloc_resize(list->args, count, (int64_t)sizeof *args);
+    if (args != NULL)
+        list->args = args;
+    pld_tensor *tensors = alloc_resize(list->tensors, count, (int64_t)sizeof *tensors);
+    if (tensors != NULL)
+        list->tensors = tensors;
+    if (args == NULL || tensors == NULL)
+        return false;
+    list->capacity = count;
+    return true;
+}
+
+void arg_list_free(arg_list *list)
+{
+    alloc_free(list->args);
+    alloc_free(list->tensors);
+    *list = (arg_list){0};
 }

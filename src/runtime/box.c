@@ -51,6 +51,15 @@ void box_fail_in_byte(pld_core *core, const char *what, const pld_tensor *tensor
         pypto_dtype_name((pypto_dtype)tensor->dtype));
 }
 
+void box_align(const pld_tensor *tensor, int32_t ndim, int64_t *extents, int64_t *stride)
+{
+    const int32_t leading = ndim - tensor->ndim;
+    for (int32_t d = 0; d < ndim; ++d) {
+        extents[d] = d < leading ? 1 : tensor->shape[d - leading];
+        stride[d] = d < leading ? 0 : tensor->stride[d - leading];
+    }
+}
+
 int64_t box_pack(const int64_t *extents, int32_t ndim, int64_t *stride)
 {
     int64_t elems = 1;

@@ -148,11 +148,7 @@ static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor 
 {
     task_check(core);
     int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS], packed[PYPTO_MAX_DIMS];
-    const int32_t leading = target->ndim - source->ndim;
-    for (int32_t d = 0; d < target->ndim; ++d) {
-        extents[d] = d < leading ? 1 : source->shape[d - leading];
-        stride[d] = d < leading ? 0 : source->stride[d - leading];
-    }
+    box_align(source, target->ndim, extents, stride);
     const int64_t at = box_check(core, "an assemble", target, offsets, extents);
     box b = {target->data + at,
              target->stride,

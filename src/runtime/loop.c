@@ -26,8 +26,7 @@ static void free_dispatch(dispatch *d)
     node_free(&d->node);
     node_free(&d->awaiting);
     memory_destroy(&d->created);
-    alloc_free(d->args);
-    alloc_free(d->tensors);
+    arg_list_free(&d->arguments);
     alloc_free(d->windows);
     alloc_free(d->comms);
     alloc_free(d->by_id);
@@ -55,25 +54,21 @@ static dispatch *take_dispatch(rank *r)
     return d;
 }
 
-static bool ensure_args(dispatch *d, int32_t count)
+static bool reserve_arguments(dispatch *d, int32_t count)
 {
-    if (count <= d->arg_capacity)
+    if (!arg_list_reserve(&d->arguments, count))
+        return false;
+    if (count <= d->window_capacity)
         return true;
-    pld_arg *args = alloc_resize(d->args, count, (int64_t)sizeof *args);
-    if (args != NULL)
-        d->args = args;
-    pld_tensor *tensors = alloc_resize(d->tensors, count, (int64_t)sizeof *tensors);
-    if (tensors != NULL)
-        d->tensors = tensors;
     pld_window *windows = alloc_resize(d->windows, count, (int64_t)sizeof *windows);
     if (windows != NULL)
         d->windows = windows;
     pld_comm *comms = alloc_resize(d->comms, count, (int64_t)sizeof *comms);
     if (comms != NULL)
         d->comms = comms;
-    if (args == NULL || tensors == NULL || windows == NULL || comms == NULL)
+    if (windows == NULL || comms == NULL)
         return false;
-    d->arg_capacity = count;
+    d->window_capacity = count;
     return true;
 }
 
@@ -151,7 +146,7 @@ static void fill_tensor(dispatch *d, int32_t i, const queue_arg *from)
 {
     const sched *s = &d->owner->s;
     const segment *seg = &s->seg;
-    pld_tensor *tensor = &d->tensors[i];
+    pld_tensor *tensor = &d->arguments.tensors[i];
     tensor->dtype = from->dtype;
     tensor->ndim = from->ndim;
     memcpy(tensor->shape, from->shape, sizeof tensor->shape);
@@ -178,36 +173,57 @@ static void fill_args(dispatch *d)
 {
     const queue_arg *from = record_args(d->record);
     for (int32_t i = 0; i < d->record->item_count; ++i) {
-        pld_arg *to = &d->args[i];
+        pld_arg *to = &d->arguments.args[i];
         *to = (pld_arg){
             .kind = (pld_arg_kind)from[i].kind, .integer = from[i].integer, .real = from[i].real};
         if (to->kind == PLD_ARG_TENSOR) {
             fill_tensor(d, i, &from[i]);
-            to->tensor = &d->tensors[i];
+            to->tensor = &d->arguments.tensors[i];
         }
     }
 }
 
-static void start_wrapper(dispatch *d)
+static void record_no_memory(rank *r, const queue_record *record, int32_t function, int32_t line)
+{
+    sched_fail(&r->s, record->call, record->program, function, line, DIAG_OUT_OF_MEMORY,
+               "memory is exhausted on this rank");
+}
+
+void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line)
+{
+    record_no_memory(d->owner, d->record, function, line);
+}
+
+pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments)
 {
     rank *r = d->owner;
     const queue_record *record = d->record;
-    pld_core *core = ensure_args(d, record->item_count) ? sched_take_core(&r->s) : NULL;
+    pld_core *core = sched_take_core(&r->s);
+    if (core == NULL)
+        return NULL;
+    core->call = record->call;
+    core->program = record->program;
+    core->function_index = function;
+    core->table = atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
+    core->function = core->table->functions[function];
+    core->args = arguments->args;
+    core->arg_count = arguments->count;
+    core->dispatch = d;
+    return core;
+}
+
+static void start_wrapper(dispatch *d)
+{
+    const int32_t function = d->record->function;
+    pld_core *core = reserve_arguments(d, d->record->item_count)
+                         ? dispatch_core(d, function, &d->arguments)
+                         : NULL;
     if (core == NULL) {
-        sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
-                   "memory is exhausted on this rank");
+        dispatch_no_memory(d, function, 0);
         return;
     }
     fill_args(d);
-    core->call = record->call;
-    core->program = record->program;
-    core->function_index = record->function;
-    core->table = atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
-    core->function = core->table->functions[record->function];
-    core->args = d->args;
-    core->arg_count = record->item_count;
-    core->dispatch = d;
-    sched_start(&r->s, core);
+    sched_start(&d->owner->s, core);
 }
 
 /* ---- order ---- */
@@ -243,9 +259,11 @@ static void dispatch_ready(void *context, node *n)
         start_wrapper(d);
         return;
     }
+    outer_wait **end = &r->s.outer;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = &d->waiting;
     d->waiting.next = NULL;
-    *r->waiting_last = &d->waiting;
-    r->waiting_last = &d->waiting.next;
 }
 
 /* Marks (or unmarks) that this rank waits for others' dispatches. */
@@ -278,9 +296,6 @@ static bool start_waiting(rank *r)
         start_wrapper(d);
         any = true;
     }
-    r->waiting_last = &r->s.outer;
-    while (*r->waiting_last != NULL)
-        r->waiting_last = &(*r->waiting_last)->next;
     count_waiting(r);
     return any;
 }
@@ -337,8 +352,7 @@ static bool take_record(rank *r)
     }
     dispatch *d = take_dispatch(r);
     if (d == NULL) {
-        sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
-                   "memory is exhausted on this rank");
+        record_no_memory(r, record, record->function, 0);
         record_done(r, number);
         return true;
     }
@@ -346,8 +360,7 @@ static bool take_record(rank *r)
     d->number = number;
     r->by_number[number % DONE_WINDOW] = d;
     if (!depend(d))
-        sched_fail(&r->s, record->call, record->program, record->function, 0, DIAG_OUT_OF_MEMORY,
-                   "memory is exhausted on this rank");
+        dispatch_no_memory(d, record->function, 0);
     else if (d->node.waits == 0)
         dispatch_ready(r, &d->node);
     count_waiting(r);
@@ -394,7 +407,7 @@ static bool obey_poison(rank *r)
         else
             link = &(*link)->next;
     }
-    (void)start_waiting(r); /* mends the end of the list */
+    count_waiting(r);
     for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
         next = d->next;
         if (call_of(d) > poison)
@@ -424,7 +437,6 @@ pypto_status rank_init(rank *r, segment seg, int32_t number, int host_event)
     r->s.core_over = core_over;
     r->s.context = r;
     r->s.poison_seen = atomic_load_explicit(&seg.set->poison, memory_order_relaxed);
-    r->waiting_last = &r->s.outer;
     queue_reader_init(&r->queue, &r->s.seg, r->s.header);
     return STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #ifndef RUNTIME_RANK_H
 #define RUNTIME_RANK_H
 
+#include "runtime/args.h"
 #include "runtime/graph.h"
 #include "runtime/memory.h"
 #include "runtime/print.h"
@@ -35,10 +36,7 @@ typedef struct task {
     pld_tensor tested;
     pld_compare compare;
     int64_t limit;
-    pld_arg *args; /* own copies; `tensor` points into `tensors` */
-    pld_tensor *tensors;
-    int32_t arg_count;
-    int32_t arg_capacity;
+    arg_list arguments;
 } task;
 
 /* A record that has been taken from the queue, from then until it is complete. */
@@ -49,15 +47,14 @@ struct dispatch {
     dispatch *next;       /* there, or in the rank's pool */
     queue_record *record; /* stays in the queue's memory until `completed` passes it */
     uint64_t number;
-    /* Not started while a dispatch of another device is not done: in rank.waiting. */
+    /* Not started while a dispatch of another device is not done: in rank.s.outer. */
     outer_wait waiting;
     int32_t deps_done;
     /* The wrapper's arguments; tasks copy tensors but point into `windows`. */
-    pld_arg *args;
-    pld_tensor *tensors;
+    arg_list arguments;
     pld_window *windows; /* one per argument, used where the argument is a window */
     pld_comm *comms;
-    int32_t arg_capacity;
+    int32_t window_capacity;
     bool wrapper_over;
     task *tasks; /* that are not over, the latest first */
     int64_t task_count;
@@ -75,11 +72,10 @@ struct rank {
     dispatch **by_number; /* [number % DONE_WINDOW], of those not complete */
     dispatch *pool;
     task *task_pool;
-    print_buffer printed;      /* of the pl.printf that runs */
-    memory spare;              /* of dispatches that are complete */
-    outer_wait **waiting_last; /* end of s.outer, the list of waiting dispatches */
-    bool counted_waiting;      /* in set_header.dispatch_waiters */
-    bool debugged;             /* waits for a debugger before it begins */
+    print_buffer printed; /* of the pl.printf that runs */
+    memory spare;         /* of dispatches that are complete */
+    bool counted_waiting; /* in set_header.dispatch_waiters */
+    bool debugged;        /* waits for a debugger before it begins */
     _Atomic bool ending;
     /* Filled by the control thread (release), read by the rank's thread (acquire). */
     _Atomic(const pld_program *) programs[RANK_PROGRAMS];
@@ -96,6 +92,11 @@ void rank_end(rank *r);
 
 /* ---- between loop.c and task.c ---- */
 
+/* loop.c: a core of the dispatch that runs that function of its program, not started yet; NULL when memory
+ * is exhausted. */
+pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments);
+/* loop.c: fails the dispatch's call, in that function, because memory is exhausted. */
+void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line);
 /* loop.c: completes the dispatch if nothing of it is left. */
 void dispatch_settle(dispatch *d);
 /* task.c: a block of the task is over. */

@@ -4,7 +4,6 @@
  * that is not over and uses the same memory in a way that matters: exact to the element, found by
  * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
  * many lets them run in between. */
-#include "runtime/args.h"
 #include "runtime/box.h"
 #include "runtime/overlap.h"
 #include "runtime/rank.h"
@@ -20,22 +19,6 @@
 
 /* ---- task objects ---- */
 
-static bool ensure_args(task *t, int32_t count)
-{
-    if (count <= t->arg_capacity)
-        return true;
-    pld_arg *args = alloc_resize(t->args, count, (int64_t)sizeof *args);
-    if (args != NULL)
-        t->args = args;
-    pld_tensor *tensors = alloc_resize(t->tensors, count, (int64_t)sizeof *tensors);
-    if (tensors != NULL)
-        t->tensors = tensors;
-    if (args == NULL || tensors == NULL)
-        return false;
-    t->arg_capacity = count;
-    return true;
-}
-
 static void give_task(rank *r, task *t)
 {
     t->next = r->task_pool;
@@ -50,11 +33,10 @@ static task *take_task(rank *r, int32_t count)
         r->task_pool = t->next;
     else if ((t = alloc_zeroed(1, (int64_t)sizeof *t)) == NULL)
         return NULL;
-    if (!ensure_args(t, count)) {
+    if (!arg_list_reserve(&t->arguments, count)) {
         give_task(r, t);
         return NULL;
     }
-    t->arg_count = count;
     node_reset(&t->node);
     return t;
 }
@@ -89,8 +71,7 @@ void tasks_free_pool(rank *r)
     for (task *t = r->task_pool, *next; t != NULL; t = next) {
         next = t->next;
         node_free(&t->node);
-        alloc_free(t->args);
-        alloc_free(t->tensors);
+        arg_list_free(&t->arguments);
         alloc_free(t);
     }
     r->task_pool = NULL;
@@ -152,28 +133,17 @@ static void task_ready(void *context, node *n)
         task_over(t);
         return;
     }
-    rank *r = d->owner;
-    const queue_record *record = d->record;
     t->blocks_left = t->blocks;
     for (int64_t block = 0; block < t->blocks; ++block) {
-        pld_core *core = sched_take_core(&r->s);
+        pld_core *core = dispatch_core(d, t->function_index, &t->arguments);
         if (core == NULL) {
-            sched_fail(&r->s, record->call, record->program, t->function_index, t->function->line,
-                       DIAG_OUT_OF_MEMORY, "memory is exhausted on this rank");
+            dispatch_no_memory(d, t->function_index, t->function->line);
             return;
         }
-        core->call = record->call;
-        core->program = record->program;
-        core->function_index = t->function_index;
-        core->table = atomic_load_explicit(&r->programs[record->program], memory_order_acquire);
-        core->function = t->function;
-        core->args = t->args;
-        core->arg_count = t->arg_count;
-        core->dispatch = d;
         core->task = t;
         core->block_index = block;
         core->block_count = t->blocks;
-        sched_start(&r->s, core);
+        sched_start(&d->owner->s, core);
     }
 }
 
@@ -182,7 +152,7 @@ static void task_ready(void *context, node *n)
 /* What a task does to an argument, as pld_use bits. */
 static uint32_t uses_of(const task *t, int32_t i)
 {
-    if (t->args[i].kind != PLD_ARG_TENSOR || (t->independent_args >> (i & 63) & 1) != 0)
+    if (t->arguments.args[i].kind != PLD_ARG_TENSOR || (t->independent_args >> (i & 63) & 1) != 0)
         return 0;
     const pld_param *param = &t->function->params[i];
     if (param->uses != 0)
@@ -209,9 +179,9 @@ static bool uses_conflict(uint32_t earlier, uint32_t later)
 /* Whether a later access to `tensor` must wait for the task. */
 static bool must_wait(const task *earlier, const pld_tensor *tensor, uint32_t later)
 {
-    for (int32_t i = 0; i < earlier->arg_count; ++i)
+    for (int32_t i = 0; i < earlier->arguments.count; ++i)
         if (uses_conflict(uses_of(earlier, i), later) &&
-            views_overlap(earlier->args[i].tensor, tensor))
+            views_overlap(earlier->arguments.args[i].tensor, tensor))
             return true;
     return earlier->tested.data != NULL && uses_conflict(PLD_READS, later) &&
            views_overlap(&earlier->tested, tensor);
@@ -219,9 +189,9 @@ static bool must_wait(const task *earlier, const pld_tensor *tensor, uint32_t la
 
 static bool must_follow(const task *later, const task *earlier)
 {
-    for (int32_t i = 0; i < later->arg_count; ++i) {
+    for (int32_t i = 0; i < later->arguments.count; ++i) {
         const uint32_t uses = uses_of(later, i);
-        if (uses != 0 && must_wait(earlier, later->args[i].tensor, uses))
+        if (uses != 0 && must_wait(earlier, later->arguments.args[i].tensor, uses))
             return true;
     }
     return later->tested.data != NULL && must_wait(earlier, &later->tested, PLD_READS);
@@ -307,14 +277,6 @@ static pld_task submit(pld_core *core, task *t, const pld_submit_options *option
     return id;
 }
 
-static int32_t function_index(const pld_program *table, const pld_function *function)
-{
-    for (int32_t i = 0; i < table->nfunctions; ++i)
-        if (table->functions[i] == function)
-            return i;
-    return -1;
-}
-
 pld_task(pld_submit_with)(pld_core *core, const pld_function *kernel, const pld_arg *args,
                           int32_t count, const pld_submit_options *options)
 {
@@ -323,8 +285,8 @@ pld_task(pld_submit_with)(pld_core *core, const pld_function *kernel, const pld_
         options = &plain;
     dispatch *d = need_wrapper(core, "submit tasks");
     char why[NAME_TEXT];
-    const int32_t index = function_index(core->table, kernel);
-    if (index < 0 || kernel->plane != PLD_PLANE_CORE)
+    const int32_t index = function_index(core->table, kernel, PLD_PLANE_CORE);
+    if (index < 0)
         task_fail(core, DIAG_KERNEL_FAILED, "'%s' is not an in-core function of this program",
                   kernel->name);
     if (!args_fit(kernel, args, count, why, sizeof why))
@@ -338,10 +300,10 @@ pld_task(pld_submit_with)(pld_core *core, const pld_function *kernel, const pld_
     t->function = kernel;
     t->function_index = index;
     for (int32_t i = 0; i < count; ++i) {
-        t->args[i] = args[i];
+        t->arguments.args[i] = args[i];
         if (args[i].kind == PLD_ARG_TENSOR) {
-            t->tensors[i] = *args[i].tensor;
-            t->args[i].tensor = &t->tensors[i];
+            t->arguments.tensors[i] = *args[i].tensor;
+            t->arguments.args[i].tensor = &t->arguments.tensors[i];
         }
     }
     return submit(core, t, options);

@@ -64,11 +64,7 @@ void(pld_remote_assemble)(pld_core *core, const pld_tensor *target, int64_t peer
     rank_header *owner;
     char *slice = peer_data(core, target, peer, &owner);
     int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS];
-    const int32_t leading = target->ndim - source->ndim; /* below 0: leading extents of 1 */
-    for (int32_t d = 0; d < target->ndim; ++d) {
-        extents[d] = d < leading ? 1 : source->shape[d - leading];
-        stride[d] = d < leading ? 0 : source->stride[d - leading];
-    }
+    box_align(source, target->ndim, extents, stride);
     const int64_t at = box_check(core, "a remote store", target, offsets, extents);
     const box b = {slice + at, target->stride, source->data,     stride,
                    extents,    target->ndim,   box_width(target)};
