@@ -502,13 +502,20 @@ const char *rule_type_text(op_call *call, const ir_type *type)
     return out.bytes;
 }
 
+bool rule_match_dtype(op_call *call, const ir_operand *other, const ir_type *first)
+{
+    const pypto_dtype dtype = other->var->type.dtype;
+    return dtype == first->dtype ||
+           rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
+                     "tiles of dtype %s and %s", pypto_dtype_name(first->dtype),
+                     pypto_dtype_name(dtype));
+}
+
 bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first)
 {
     const ir_type *type = &other->var->type;
-    if (type->dtype != first->dtype)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
-                         "tiles of dtype %s and %s", pypto_dtype_name(first->dtype),
-                         pypto_dtype_name(type->dtype));
+    if (!rule_match_dtype(call, other, first))
+        return false;
     if (!ir_shape_equal(type, first))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other, "both tiles need the same shape",
                          "shape mismatch between %s and %s", rule_type_text(call, first),

@@ -105,7 +105,8 @@ bool rule_numeric(op_call *call, const ir_operand *tile);
 /* Whether the last extent is even, for elements that lie two in a byte. */
 bool rule_check_packed(op_call *call, const ir_operand *at, const ir_type *type);
 
-/* Whether a tile has the element type and shape of another one. */
+/* Whether a tile has the element type of another one; and also its shape. */
+bool rule_match_dtype(op_call *call, const ir_operand *other, const ir_type *first);
 bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *first);
 
 /* Whether an OPERAND_PAD operand is a pad value. (rules_shape.c) */

@@ -101,10 +101,8 @@ bool rule_concat(op_call *call, ir_type *result)
     const ir_type *x = &call->operands[0].var->type;
     const ir_operand *other = &call->operands[1];
     const ir_type *y = &other->var->type;
-    if (x->dtype != y->dtype)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, other, "both tiles need the same element type",
-                         "tiles of dtype %s and %s", pypto_dtype_name(x->dtype),
-                         pypto_dtype_name(y->dtype));
+    if (!rule_match_dtype(call, other, x))
+        return false;
     if (x->ndim != 2 || y->ndim != 2 || rule_extent(x, 0) != rule_extent(y, 0))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other,
                          "[M, A] and [M, B] make [M, A + B]; pl.reshape changes the rank",

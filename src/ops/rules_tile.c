@@ -61,10 +61,8 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
                          "shape mismatch between %s and %s: axis %d of the second must be 1, the "
                          "others equal",
                          rule_type_text(call, result), rule_type_text(call, type), axis);
-    if (type->dtype != result->dtype)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, vector, "both tiles need the same element type",
-                         "tiles of dtype %s and %s", pypto_dtype_name(result->dtype),
-                         pypto_dtype_name(type->dtype));
+    if (!rule_match_dtype(call, vector, result))
+        return false;
     if (floats && !ir_is_float(type->dtype))
         return rule_fail(call, DIAG_DTYPE_MISMATCH, x, "convert the tile: pl.cast(x, pl.FP32)",
                          "needs floating-point elements, not %s", pypto_dtype_name(type->dtype));
@@ -101,10 +99,8 @@ static bool product(op_call *call, const ir_operand *lhs, const ir_operand *rhs,
         return rule_fail(call, DIAG_SHAPE_MISMATCH, rhs, "[M, K] times [K, N] gives [M, N]",
                          "cannot multiply %s by %s", rule_type_text(call, a),
                          rule_type_text(call, b));
-    if (a->dtype != b->dtype)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, rhs, "both tiles need the same element type",
-                         "tiles of dtype %s and %s", pypto_dtype_name(a->dtype),
-                         pypto_dtype_name(b->dtype));
+    if (!rule_match_dtype(call, rhs, a))
+        return false;
     if (!ir_is_float(a->dtype) && a->dtype != PYPTO_INT8)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, lhs, "convert the tiles: pl.cast(x, pl.FP32)",
                          "takes FP32, FP16, BF16 or INT8 tiles, not %s",
