@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool refuse(lowering *fl, pypto_span span, const char *hint, const char *message)
+bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *message)
 {
     report(fl->fe, DIAG_BAD_SCOPE, span, hint, "%s", message);
     return false;
@@ -25,14 +25,14 @@ static bool bind_positional(lowering *fl, const keyword_rules *rules, const synt
     for (int64_t i = 0; i < call->items.count; i++) {
         const syntax_expr *item = call->items.items[i];
         if (item->kind == SYNTAX_STARRED)
-            return refuse(fl, item->span, "write the arguments one by one",
-                          arena_printf(fl->a, "%s does not accept *args", rules->word));
+            return bad_scope(fl, item->span, "write the arguments one by one",
+                             arena_printf(fl->a, "%s does not accept *args", rules->word));
         if (i >= rules->positional)
-            return refuse(fl, item->span, "pass the others by their names",
-                          rules->too_many != NULL
-                              ? rules->too_many
-                              : arena_printf(fl->a, "%s takes %d positional arguments at most",
-                                             rules->word, rules->positional));
+            return bad_scope(fl, item->span, "pass the others by their names",
+                             rules->too_many != NULL
+                                 ? rules->too_many
+                                 : arena_printf(fl->a, "%s takes %d positional arguments at most",
+                                                rules->word, rules->positional));
         given[i] = item;
     }
     return true;
@@ -46,19 +46,19 @@ bool bind_keywords(lowering *fl, const keyword_rules *rules, const syntax_expr *
     for (int64_t i = 0; i < call->keywords.count; i++) {
         const syntax_keyword *k = &call->keywords.items[i];
         if (k->name == NULL)
-            return refuse(fl, k->span, "write the arguments one by one",
-                          arena_printf(fl->a, "%s does not accept **kwargs", rules->word));
+            return bad_scope(fl, k->span, "write the arguments one by one",
+                             arena_printf(fl->a, "%s does not accept **kwargs", rules->word));
         int32_t at = 0;
         while (rules->keys[at] != NULL && strcmp(rules->keys[at], k->name) != 0)
             at++;
         if (rules->keys[at] == NULL)
-            return refuse(
+            return bad_scope(
                 fl, k->span, key_list(fl->a, rules->keys),
                 arena_printf(fl->a, "Unknown keyword argument '%s' of %s", k->name, rules->word));
         if (given[at] != NULL)
-            return refuse(fl, k->span, "pass it once",
-                          arena_printf(fl->a, "%s got multiple values for argument '%s'",
-                                       rules->word, k->name));
+            return bad_scope(fl, k->span, "pass it once",
+                             arena_printf(fl->a, "%s got multiple values for argument '%s'",
+                                          rules->word, k->name));
         given[at] = k->value;
     }
     return true;

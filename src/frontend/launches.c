@@ -19,12 +19,6 @@ dsl_value no_task(arena *a, pypto_span span)
     return scalar_value(ir_int_of(a, 0, PYPTO_TASK_ID), span);
 }
 
-static bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *message)
-{
-    report(fl->fe, DIAG_BAD_SCOPE, span, hint, "%s", message);
-    return false;
-}
-
 /* ---- deps ---- */
 
 typedef VEC(const ir_expr *) task_list;

@@ -612,6 +612,8 @@ typedef struct keyword_rules {
 } keyword_rules;
 bool bind_keywords(lowering *fl, const keyword_rules *rules, const syntax_expr *call,
                    const syntax_expr **given);
+/* Reports a mistake in a scope or a launch; false. */
+bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *message);
 
 /* ---- scopes.c ---- */
 

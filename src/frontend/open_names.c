@@ -73,11 +73,7 @@ void mark_open(const binding *b)
 static int64_t definitions(const ir_block *block, const ir_var *var)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < block->count; i++) {
-        const ir_stmt *s = block->items[i];
-        count += s->target == var ? 1 : 0;
-        count += definitions(&s->body, var) + definitions(&s->orelse, var);
-    }
+    (void)ir_definition(block, var, &count);
     return count;
 }
 
@@ -180,18 +176,15 @@ void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span)
 
 typedef enum mention_kind { MENTION_NONE, MENTION_READ, MENTION_BOUND } mention_kind;
 
+static bool is_name(void *context, const syntax_expr *e)
+{
+    const char *const *name = context;
+    return e->kind == SYNTAX_NAME && strcmp(e->text, *name) == 0;
+}
+
 static bool expr_mentions(const syntax_expr *e, const char *name)
 {
-    if (e == NULL)
-        return false;
-    bool found = e->kind == SYNTAX_NAME && strcmp(e->text, name) == 0;
-    found = found || expr_mentions(e->a, name) || expr_mentions(e->b, name) ||
-            expr_mentions(e->c, name);
-    for (int64_t i = 0; i < e->items.count && !found; i++)
-        found = expr_mentions(e->items.items[i], name);
-    for (int64_t i = 0; i < e->keywords.count && !found; i++)
-        found = expr_mentions(e->keywords.items[i].value, name);
-    return found;
+    return syntax_any(e, is_name, &name);
 }
 
 /* `x[i] = value` reads x. */

@@ -57,51 +57,44 @@ void clear_late_vars(lowering *fl)
 
 /* ---- which names the body mentions ---- */
 
-static void mention(lowering *fl, const char *word, name_set *set)
+typedef struct mentions {
+    lowering *fl;
+    name_set set;
+} mentions;
+
+static bool note_mention(void *context, const syntax_expr *e)
 {
-    int64_t name = scope_find(fl, word);
-    if (name < 0 || fl->names.slots[name] >= 0)
-        return;
-    fl->names.slots[name] = set->count;
-    vec_push(fl->a, set, name);
+    mentions *m = context;
+    lowering *fl = m->fl;
+    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
+    if (name >= 0 && fl->names.slots[name] < 0) {
+        fl->names.slots[name] = m->set.count;
+        vec_push(fl->a, &m->set, name);
+    }
+    return false;
 }
 
-static void mention_expr(lowering *fl, const syntax_expr *e, name_set *set)
-{
-    if (e == NULL)
-        return;
-    if (e->kind == SYNTAX_NAME)
-        mention(fl, e->text, set);
-    mention_expr(fl, e->a, set);
-    mention_expr(fl, e->b, set);
-    mention_expr(fl, e->c, set);
-    for (int64_t i = 0; i < e->items.count; i++)
-        mention_expr(fl, e->items.items[i], set);
-    for (int64_t i = 0; i < e->keywords.count; i++)
-        mention_expr(fl, e->keywords.items[i].value, set);
-}
-
-static void mention_block(lowering *fl, const syntax_block *block, name_set *set)
+static void mention_block(mentions *m, const syntax_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
         const syntax_stmt *s = block->items[i];
-        mention_expr(fl, s->target, set);
-        mention_expr(fl, s->annotation, set);
-        mention_expr(fl, s->value, set);
+        (void)syntax_any(s->target, note_mention, m);
+        (void)syntax_any(s->annotation, note_mention, m);
+        (void)syntax_any(s->value, note_mention, m);
         for (int64_t k = 0; k < s->items.count; k++)
-            mention_expr(fl, s->items.items[k], set);
-        mention_block(fl, &s->body, set);
-        mention_block(fl, &s->orelse, set);
+            (void)syntax_any(s->items.items[k], note_mention, m);
+        mention_block(m, &s->body);
+        mention_block(m, &s->orelse);
     }
 }
 
 static name_set mentioned(lowering *fl, const syntax_block *block)
 {
-    name_set set = {0};
-    mention_block(fl, block, &set);
-    for (int64_t i = 0; i < set.count; i++)
-        fl->names.slots[set.items[i]] = -1;
-    return set;
+    mentions m = {.fl = fl};
+    mention_block(&m, block);
+    for (int64_t i = 0; i < m.set.count; i++)
+        fl->names.slots[m.set.items[i]] = -1;
+    return m.set;
 }
 
 /* ---- from outside to inside ---- */
@@ -132,13 +125,18 @@ static bool has_operation(const ir_expr *e)
     return e != NULL && (e->kind == IR_OP || has_operation(e->a) || has_operation(e->b));
 }
 
+static bool is_changing(const ir_expr *extent)
+{
+    bool changing = has_operation(extent);
+    ir_visit_expr(extent, find_changing, &changing);
+    return changing;
+}
+
 /* An extent that is computed from what never changes is that computation; any other one is read off
  * the tensor itself. */
 static const ir_expr *extent_inside(outlining *o, const ir_expr *extent, int32_t param, int32_t d)
 {
-    bool changing = has_operation(extent);
-    ir_visit_expr(extent, find_changing, &changing);
-    if (!changing)
+    if (!is_changing(extent))
         return inward(o, extent);
     lowering *fl = o->fl;
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
@@ -160,9 +158,7 @@ static ir_var *captured(outlining *o, ir_var *outer)
     bool handle = ir_is_handle(type.kind);
     /* Scalars that extents are made of come first. */
     for (int32_t d = 0; handle && d < type.ndim; d++) {
-        bool changing = has_operation(type.shape[d]);
-        ir_visit_expr(type.shape[d], find_changing, &changing);
-        if (!changing)
+        if (!is_changing(type.shape[d]))
             (void)inward(o, type.shape[d]);
     }
     const int32_t index = (int32_t)o->f->params.count;
@@ -354,10 +350,7 @@ static void note_access(accesses *all, const ir_operand *operand, bool reads, bo
     if (operand->kind != IR_OPERAND_VAR || !ir_is_handle(operand->var->type.kind))
         return;
     for (int64_t i = 0; i < all->f->params.count; i++) {
-        const ir_var *param = all->f->params.items[i];
-        const ir_var *root = operand->var->root;
-        /* Without a root, control flow decides which it is: it may be any. */
-        if (root != param && (root != NULL || param->type.kind != operand->var->type.kind))
+        if (!ir_may_be(operand->var, all->f->params.items[i]))
             continue;
         access *of = &all->of[i];
         if (of->span.line == 0 || (writes && !of->writes))
@@ -416,23 +409,6 @@ static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
 
 /* ---- from inside to outside ---- */
 
-static const ir_stmt *only_definition(const ir_block *block, const ir_var *var, int *count)
-{
-    const ir_stmt *found = NULL;
-    for (int64_t i = 0; i < block->count; i++) {
-        const ir_stmt *s = block->items[i];
-        if (s->target == var) {
-            found = s;
-            ++*count;
-        }
-        const ir_stmt *below = only_definition(&s->body, var, count);
-        found = below != NULL ? below : found;
-        below = only_definition(&s->orelse, var, count);
-        found = below != NULL ? below : found;
-    }
-    return found;
-}
-
 /* The variable outside that a handle of the body stands for; NULL when there is none. */
 static ir_var *outer_of(const outlining *o, const ir_var *var)
 {
@@ -441,8 +417,8 @@ static ir_var *outer_of(const outlining *o, const ir_var *var)
             if (o->captures.items[i].param == var)
                 return o->captures.items[i].outer;
         }
-        int count = 0;
-        const ir_stmt *s = only_definition(&o->f->body, var, &count);
+        int64_t count = 0;
+        const ir_stmt *s = ir_definition(&o->f->body, var, &count);
         if (count != 1 || s->kind != IR_ASSIGN || s->source == NULL)
             return NULL;
         var = s->source;
@@ -609,8 +585,8 @@ static bool recomputed_var(lowering *fl, const scope_call *scope, const ir_var *
         *outside = scope->call->operands[i].expr;
         return true;
     }
-    int count = 0;
-    const ir_stmt *s = only_definition(&scope->f->body, var, &count);
+    int64_t count = 0;
+    const ir_stmt *s = ir_definition(&scope->f->body, var, &count);
     if (count != 1 || place_of(&scope->f->body, s) == scope->f->body.count)
         return false;
     if (s->kind == IR_ASSIGN && s->value != NULL)

@@ -18,12 +18,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *message)
-{
-    report(fl->fe, DIAG_BAD_SCOPE, span, hint, "%s", message);
-    return false;
-}
-
 /* ---- arguments that several scopes have ---- */
 
 static bool is_python_keyword(const char *word)
@@ -309,38 +303,32 @@ static const char *const spmd_keys[] = {"core_num",      "sync_start",          
 
 /* What the body has in it, as it is written. */
 typedef struct content {
+    lowering *fl;
     int32_t launches; /* calls of DSL functions */
     bool reads_index;
 } content;
 
-static void look_at_expr(lowering *fl, const syntax_expr *e, content *c)
+static bool look_at_expr(void *context, const syntax_expr *e)
 {
-    if (e == NULL)
-        return;
-    if (e->kind == SYNTAX_CALL) {
-        const char *path = called_path(fl, e);
-        const name_value *callee = outer_meaning(fl, e->a);
-        size_t length = path == NULL ? 0 : strlen(path);
-        c->reads_index =
-            c->reads_index || (length > 14 && strcmp(path + length - 14, ".get_block_idx") == 0);
-        c->launches += callee != NULL && callee->kind == NAME_FUNCTION ? 1 : 0;
-    }
-    look_at_expr(fl, e->a, c);
-    look_at_expr(fl, e->b, c);
-    look_at_expr(fl, e->c, c);
-    for (int64_t i = 0; i < e->items.count; i++)
-        look_at_expr(fl, e->items.items[i], c);
-    for (int64_t i = 0; i < e->keywords.count; i++)
-        look_at_expr(fl, e->keywords.items[i].value, c);
+    content *c = context;
+    if (e->kind != SYNTAX_CALL)
+        return false;
+    const char *path = called_path(c->fl, e);
+    const name_value *callee = outer_meaning(c->fl, e->a);
+    size_t length = path == NULL ? 0 : strlen(path);
+    c->reads_index =
+        c->reads_index || (length > 14 && strcmp(path + length - 14, ".get_block_idx") == 0);
+    c->launches += callee != NULL && callee->kind == NAME_FUNCTION ? 1 : 0;
+    return false;
 }
 
-static void look_at(lowering *fl, const syntax_block *block, content *c)
+static void look_at(content *c, const syntax_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
-        look_at_expr(fl, block->items[i]->value, c);
-        look_at_expr(fl, block->items[i]->target, c);
-        look_at(fl, &block->items[i]->body, c);
-        look_at(fl, &block->items[i]->orelse, c);
+        (void)syntax_any(block->items[i]->value, look_at_expr, c);
+        (void)syntax_any(block->items[i]->target, look_at_expr, c);
+        look_at(c, &block->items[i]->body);
+        look_at(c, &block->items[i]->orelse);
     }
 }
 
@@ -409,8 +397,8 @@ static void lower_spmd(lowering *fl, const scope *sc)
     const syntax_expr *given[SPMD_KEYS] = {NULL};
     launch_request request = {0};
     const char *name = NULL;
-    content c = {0};
-    look_at(fl, &sc->syntax->body, &c);
+    content c = {.fl = fl};
+    look_at(&c, &sc->syntax->body);
     bool ok = bind_spmd(fl, sc, given) && spmd_arguments(fl, sc, false, given, &request, &name);
     const outline_request outlined = {.plane = PLD_PLANE_CORE,
                                       .name = name,

@@ -115,4 +115,10 @@ typedef struct syntax_function {
     syntax_block body; /* without the doc-string */
 } syntax_function;
 
+typedef bool (*syntax_test)(void *context, const syntax_expr *e);
+
+/* Whether the test is true of an expression (which may be NULL) or of one inside it; outer ones are asked
+ * first, and none after the first that it is true of. */
+bool syntax_any(const syntax_expr *e, syntax_test test, void *context);
+
 #endif

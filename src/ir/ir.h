@@ -336,6 +336,12 @@ void ir_visit_expr(const ir_expr *e, ir_var_visitor visit, void *context);
 void ir_visit_uses(const ir_stmt *s, ir_var_visitor visit, void *context);
 /* Whether ir_visit_uses() would visit the variable. */
 bool ir_reads(const ir_stmt *s, const ir_var *var);
+/* The last statement of a block, and of the blocks below, whose target is the variable, or NULL. How many
+ * there are is added to *count. */
+const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *count);
+/* Whether a handle may stand for a parameter of its function: without a root, control flow decides which one
+ * of its kind it is. */
+bool ir_may_be(const ir_var *handle, const ir_var *param);
 /* Every statement of a block and of the blocks below, each before those inside it. */
 void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context);
 

@@ -77,6 +77,28 @@ bool ir_reads(const ir_stmt *s, const ir_var *var)
     return reads.found;
 }
 
+const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *count)
+{
+    const ir_stmt *found = NULL;
+    for (int64_t i = 0; i < block->count; i++) {
+        const ir_stmt *s = block->items[i];
+        if (s->target == var) {
+            found = s;
+            ++*count;
+        }
+        const ir_stmt *below = ir_definition(&s->body, var, count);
+        found = below != NULL ? below : found;
+        below = ir_definition(&s->orelse, var, count);
+        found = below != NULL ? below : found;
+    }
+    return found;
+}
+
+bool ir_may_be(const ir_var *handle, const ir_var *param)
+{
+    return handle->root != NULL ? handle->root == param : handle->type.kind == param->type.kind;
+}
+
 void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context)
 {
     for (int64_t i = 0; i < block->count; i++) {

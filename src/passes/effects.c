@@ -13,10 +13,8 @@ static void add_uses(ir_function *f, const ir_var *var, uint32_t uses)
     if (var->type.kind != IR_WINDOW || uses == 0)
         return;
     for (int64_t i = 0; i < f->params.count; i++) {
-        ir_var *param = f->params.items[i];
-        /* Without a root, control flow decides which window it is: it may be any. */
-        if (param->type.kind == IR_WINDOW && (var->root == NULL || var->root == param))
-            param->uses |= uses;
+        if (ir_may_be(var, f->params.items[i]))
+            f->params.items[i]->uses |= uses;
     }
 }
 
