@@ -12,13 +12,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_FORK 1
-#endif
-#endif
+#include "worker_sets.h"
 
 enum { RANKS = 4, N = 1000 };
 
@@ -140,25 +134,9 @@ static const pld_buffer_info buffers[] = {{"bell_buf", 1}};
 PROGRAM(chain_program, chain_host);
 PROGRAM(stuck_program, stuck_host);
 
-static const pypto_start starts[] = {
-    PYPTO_START_THREAD,
-#ifndef NO_FORK
-    PYPTO_START_FORK,
-#endif
-};
-#define START_COUNT ((int)(sizeof starts / sizeof *starts))
-
 static pypto_worker *make_worker(pypto_start start)
 {
-    static const int32_t ids[RANKS] = {10, 11, 12, 13};
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = RANKS;
-    options.start = start;
-    pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    return worker;
+    return make_set(start, RANKS, 10, NULL);
 }
 
 static pypto_status run(pypto_worker *worker, const pld_program *table, int32_t *rows,

@@ -15,13 +15,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_FORK 1
-#endif
-#endif
+#include "worker_sets.h"
 
 enum { RANKS = 3, N = 64, TASKS = 150, DISPATCHES = 60, LISTS = 150 };
 
@@ -442,13 +436,6 @@ static const pld_buffer_info buffers[] = {{"bell_buf", 1}};
 PROGRAM(tasks);
 PROGRAM(dispatches);
 
-static const pypto_start starts[] = {
-    PYPTO_START_THREAD,
-#ifndef NO_FORK
-    PYPTO_START_FORK,
-#endif
-};
-
 static int32_t memory[RANKS][2][N], expected[RANKS][2][N];
 
 static void run(pypto_worker *worker, const pld_program *table, int64_t seed)
@@ -486,15 +473,7 @@ static void check(int64_t seed)
 
 static pypto_worker *make_worker(pypto_start start)
 {
-    static const int32_t ids[RANKS] = {0, 1, 2};
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = RANKS;
-    options.start = start;
-    pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    return worker;
+    return make_set(start, RANKS, 0, NULL);
 }
 
 static void test_random_tasks(void **state)

@@ -17,13 +17,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_FORK 1
-#endif
-#endif
+#include "worker_sets.h"
 
 /* ---- kernels ---- */
 
@@ -250,14 +244,6 @@ PROGRAM(flood_program, flood_entry);
 
 /* ---- running ---- */
 
-static const pypto_start starts[] = {
-    PYPTO_START_THREAD,
-#ifndef NO_FORK
-    PYPTO_START_FORK,
-#endif
-};
-#define START_COUNT ((int)(sizeof starts / sizeof *starts))
-
 static bool always_interrupted(void *context)
 {
     (void)context;
@@ -266,19 +252,7 @@ static bool always_interrupted(void *context)
 
 static pypto_worker *make_worker(pypto_start start, int32_t ranks, bool (*interrupted)(void *))
 {
-    static const int32_t ids[PYPTO_MAX_RANKS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-                                                 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-                                                 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = ranks;
-    options.start = start;
-    options.interrupted = interrupted;
-    pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
-    if (status.kind != PYPTO_ERROR_NONE)
-        fail_msg("create: %s", pypto_status_text(&status));
-    return worker;
+    return make_set(start, ranks, 0, interrupted);
 }
 
 static pypto_status run(pypto_worker *worker, const pld_program *table, int64_t mode)

@@ -14,13 +14,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_FORK 1
-#endif
-#endif
+#include "worker_sets.h"
 
 enum { RANKS = 2, ROWS = 4, N = 64 };
 
@@ -368,14 +362,6 @@ PROGRAM(window);
 
 /* ---- running ---- */
 
-static const pypto_start starts[] = {
-    PYPTO_START_THREAD,
-#ifndef NO_FORK
-    PYPTO_START_FORK,
-#endif
-};
-#define START_COUNT ((int)(sizeof starts / sizeof *starts))
-
 static int32_t rows[RANKS][ROWS][N];
 
 static pypto_status run(pypto_worker *worker, const pld_program *table, int64_t mode)
@@ -398,15 +384,7 @@ static pypto_status run(pypto_worker *worker, const pld_program *table, int64_t 
 
 static pypto_worker *make_worker(pypto_start start)
 {
-    static const int32_t ids[RANKS] = {0, 1};
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = RANKS;
-    options.start = start;
-    pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    return worker;
+    return make_set(start, RANKS, 0, NULL);
 }
 
 static void run_well(pypto_worker *worker, const pld_program *table, int64_t mode)

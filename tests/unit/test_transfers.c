@@ -16,13 +16,7 @@
 
 #include <cmocka.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define NO_FORK 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define NO_FORK 1
-#endif
-#endif
+#include "worker_sets.h"
 
 /* ---- boxes ---- */
 
@@ -344,26 +338,9 @@ static const pld_program program_table = {.abi = PLD_ABI,
 
 /* ---- running ---- */
 
-static const pypto_start starts[] = {
-    PYPTO_START_THREAD,
-#ifndef NO_FORK
-    PYPTO_START_FORK,
-#endif
-};
-#define START_COUNT ((int)(sizeof starts / sizeof *starts))
-
 static pypto_worker *make_worker(pypto_start start)
 {
-    static const int32_t ids[] = {0, 1};
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = 2;
-    options.start = start;
-    pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
-    if (status.kind != PYPTO_ERROR_NONE)
-        fail_msg("create: %s", pypto_status_text(&status));
-    return worker;
+    return make_set(start, 2, 0, NULL);
 }
 
 static pypto_status run(pypto_worker *worker, int64_t mode)
