@@ -161,7 +161,7 @@ def test_out_of_range_at_run_time(plane, statement, offset, index):
         ("m: pl.Array[8, pl.INT64] = a", ParserTypeError, "dtype int64 but expression has dtype int32"),
         ("m: pl.Array[8] = a", ParserTypeError, "pl.Array needs a number of elements"),
         ("m: pl.Array[n, pl.INT32] = a", ParserTypeError, "pl.Array needs a number of elements"),
-        ("a[0] = 1.5", pypto.Error, "a fp32 does not go into an Array of int32"),
+        ("a[0] = 1.5", pypto.Error, "an fp32 does not go into an Array of int32"),
         ("a[0] = n > 2", pypto.Error, "a bool does not go into an Array of int32"),
         ("a[0, 1] = 1", ParserTypeError, "an Array takes one index"),
         ("m = a[0:2]", ParserTypeError, "an Array takes one index"),

@@ -84,16 +84,6 @@ def assert_points_at(error, text, code):
 # ---- the mistakes of the first week ----
 
 
-def test_host_dispatches_a_kernel_directly():
-    text = edited(
-        "wrapper(inputs[r], outputs[r], win, device=r)",
-        "kernel(inputs[r], outputs[r], win, device=r)",
-    )
-    error = fails(text, ParserSyntaxError)
-    assert_points_at(error, text, "kernel(inputs[r], outputs[r], win, device=r)")
-    assert "kernel" in error.message and "@pl.jit" in error.hint
-
-
 def test_world_size_in_a_kernel():
     text = edited(
         "    t = pl.load(x, [0, 0], [1, 8])", "    t = pl.load(x, [pld.world_size(), 0], [1, 8])"

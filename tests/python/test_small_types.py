@@ -340,7 +340,7 @@ REFUSED = [
     ("FP8E4M3FN", "t = a; pl.write(z, [0, 0], 1.0)", "there are no scalars of fp8e4m3fn"),
     ("FP8E4M3FN", "t = a; v = pl.const(1.0, pl.FP8E4M3FN)", "there are no scalars of fp8e4m3fn"),
     ("FP8E4M3FN", "t = a; v = pl.cast(1.0, pl.FP8E4M3FN)", "there are no scalars of fp8e4m3fn"),
-    ("FP8E4M3FN", "t = pl.tile.full([2, 8], pl.FP8E4M3FN, 1.0)", "does not go with a tile"),
+    ("FP8E4M3FN", "t = pl.tile.full([2, 8], pl.FP8E4M3FN, 1.0)", "does not go with elements of fp8e4m3fn"),
     ("FP8E4M3FN", "t = pl.store(a, [0, 0], z, atomic=pl.AtomicType.Add); t = a", "does not add up"),
     ("FP4", "t = pl.load(x, [0, 0], [2, 3])", "must be a constant, even number"),
     ("FP4", "t = pl.load(x, [0, 1], [2, 2])", "offset 1 of dimension 1 of fp4 must be even"),
