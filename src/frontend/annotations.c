@@ -12,6 +12,9 @@
  * before it, or arithmetic over those. Names mean here what they mean outside the function, because
  * Python evaluates annotations there. */
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/scalars.h"
+#include "frontend/signature.h"
 
 #include "ops/dtypes.h"
 

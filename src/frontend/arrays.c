@@ -3,7 +3,10 @@
  * An array is a value, like a tile: it lives in scratch memory, a name that is assigned one gets a copy, and
  * loops and branches carry it by its place. Only its elements can be used; it is neither passed to
  * functions nor returned. An index is checked where it is used, when compiling if it is known then. */
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
+#include "frontend/subscripts.h"
 
 bool is_array(const dsl_value *v)
 {

@@ -1,7 +1,12 @@
 /* Words of the language that look like calls but are no operations of the table: pl.min and pl.max of
  * scalars with Python's min, max and abs, pl.yield_ in branches, pl.cond out of place,
  * pl.static_assert and pl.static_print, extents of tensors; and `a if c else b`. */
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/scalars.h"
+#include "frontend/scopes.h"
 
 #include "ops/dtypes.h"
 

@@ -9,7 +9,14 @@
  *
  * Tensors must agree in element type, rank and extents. Windows need not: the callee's declaration is
  * the shape in which it sees the window's bytes. */
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/scalars.h"
+#include "frontend/signature.h"
+#include "frontend/statements.h"
+#include "frontend/subscripts.h"
 
 #include <string.h>
 

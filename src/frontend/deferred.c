@@ -5,6 +5,7 @@
  * Called with the finished function of each pl.at(CORE_GROUP) and pl.spmd and the call of it. A kernel
  * with a name of its own may defer as well; what else it does is its own business. */
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
 
 enum { MOST_CONDITIONS = 64 };
 

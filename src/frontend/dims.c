@@ -8,6 +8,7 @@
  * At a call the same reasoning runs the other way: match_dims() finds what the callee's symbols will
  * be, as far as the argument's extents are known, to report shapes that cannot agree. */
 #include "frontend/lower.h"
+#include "frontend/signature.h"
 
 #include "base/alloc.h"
 

@@ -8,6 +8,7 @@
  *
  *     chip add(x, z)  ->  host add(x, z): add(x, z, device=0) */
 #include "frontend/lower.h"
+#include "frontend/signature.h"
 
 #include "ops/dtypes.h"
 

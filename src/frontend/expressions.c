@@ -5,7 +5,14 @@
  *
  * `target` travels down to the one operation that computes the value of an assignment, so that it can
  * compute in the assigned variable's own place. */
+#include "frontend/expressions.h"
+#include "frontend/calls.h"
+#include "frontend/loops.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/scalars.h"
+#include "frontend/signature.h"
+#include "frontend/subscripts.h"
 
 #include "ops/dtypes.h"
 

@@ -7,7 +7,11 @@
  * type; of tiles that differ only in whether their valid extents are computed, the variable has extents.
  * Other different types make a conflict, which is an error only if the name is read afterwards. Used by
  * loops.c too. */
+#include "frontend/flow.h"
 #include "frontend/lower.h"
+#include "frontend/scalars.h"
+#include "frontend/scopes.h"
+#include "frontend/statements.h"
 
 #include "ops/dtypes.h"
 

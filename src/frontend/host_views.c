@@ -3,7 +3,9 @@
  *
  * A loop over all devices that indexes a dimension of a parameter says something about the caller's tensor:
  * the dimension must have an entry for each device. That is noted here, through views of views. */
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
+#include "frontend/subscripts.h"
 
 const ir_stmt *find_definition(const ir_block *block, const ir_var *var)
 {

@@ -2,7 +2,10 @@
  *
  * pl.parallel, pl.unroll and pl.pipeline mean the same loop as pl.range here; they differ in what they
  * accept. pl.while_ has no bounds: its condition is the first statement of the body (loops.c). */
+#include "frontend/expressions.h"
+#include "frontend/loops.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
 
 #include "ops/dtypes.h"
 

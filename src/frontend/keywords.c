@@ -1,6 +1,7 @@
 /* Arguments of constructs that are no operations: which are given, by the names that they have. What they
  * mean is the business of whoever asks. */
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
 
 #include <string.h>
 

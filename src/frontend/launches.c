@@ -8,7 +8,12 @@
  *
  * The next call takes a request (lowering.launch), so that pl.submit and pl.spmd need not know how calls
  * are bound. */
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/loops.h"
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
+#include "frontend/subscripts.h"
 
 #include "ops/dtypes.h"
 

@@ -13,7 +13,14 @@
  * Explicit carries, `for i, (a, b) in pl.range(n, init_values=(x, y)):`, are assignments a, b = x, y before
  * the loop, a, b = e1, e2 in place of `r, s = pl.yield_(e1, e2)`, and r, s = a, b behind it. All other
  * names of such a body live in it only. */
+#include "frontend/loops.h"
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/flow.h"
 #include "frontend/lower.h"
+#include "frontend/scalars.h"
+#include "frontend/scopes.h"
+#include "frontend/statements.h"
 
 #include "ops/dtypes.h"
 

@@ -10,6 +10,9 @@
  *
  * Errors are collected in frontend.errors; each gets the text of its source line here. */
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
+#include "frontend/signature.h"
+#include "frontend/statements.h"
 
 #include <stdarg.h>
 #include <string.h>

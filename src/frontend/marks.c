@@ -8,6 +8,8 @@
  *
  * Only syntax is looked at, so that signatures know marks before any body is lowered. */
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/signature.h"
 
 #include <string.h>
 

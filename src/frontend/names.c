@@ -4,7 +4,10 @@
  * pypto's own objects arrive as canonical dotted names ("pl.load", "pld.NotifyOp"), whatever the script
  * calls its modules, so `import pypto.language as anything` works. Attributes are appended to the
  * dotted name, and path_value() says what the whole stands for. */
+#include "frontend/names.h"
 #include "frontend/lower.h"
+#include "frontend/scalars.h"
+#include "frontend/signature.h"
 
 #include "ops/dtypes.h"
 

@@ -14,7 +14,10 @@
  * Scalars and tiles lie in their name's own variable, which keeps the value over turns that bind nothing. A
  * handle has no variable: one that is the same storage whatever the loop does (a parameter, a tensor that
  * was made at the top level) is not open at all; one that may change under the name gets a variable. */
+#include "frontend/expressions.h"
+#include "frontend/flow.h"
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
 
 #include <string.h>
 

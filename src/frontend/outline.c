@@ -17,7 +17,13 @@
  *
  * The new function has no instance: it belongs to its one caller, and stands in front of it in the
  * program. A scope in a loop body that is lowered again is made again, and the earlier one forgotten. */
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/flow.h"
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
+#include "frontend/statements.h"
+#include "frontend/subscripts.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * collects their pieces and prints the lines at the end.
  *
  * All values are computed first: a value may take a statement that waits. */
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
 
 #include <string.h>

@@ -7,6 +7,8 @@
  * with floats, the wider type wins, and everything else asks for pl.cast.
  *
  * The IR wants both operands of an operation in one type, so conversions are put in here. */
+#include "frontend/scalars.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
 
 #include "ops/dtypes.h"

@@ -13,7 +13,9 @@
  *
  * A name that is assigned once, to a constant, is that constant: it has no variable and may stand where
  * constants are needed, in shapes of tiles for example. */
+#include "frontend/flow.h"
 #include "frontend/lower.h"
+#include "frontend/scopes.h"
 
 #include "ops/dtypes.h"
 

@@ -11,7 +11,13 @@
  *
  * Hints for hardware (optimizations=, allow_early_resolve=, sync_start=, dumps=, windowize=) are checked, and
  * change nothing. */
+#include "frontend/scopes.h"
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/loops.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
+#include "frontend/statements.h"
 
 #include "ops/dtypes.h"
 

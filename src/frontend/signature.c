@@ -6,7 +6,9 @@
  *
  * A number passed to the entry in a jit call is baked in: the parameter stays in the signature, but
  * reading its name gives the constant. */
+#include "frontend/signature.h"
 #include "frontend/lower.h"
+#include "frontend/names.h"
 
 #include "ops/dtypes.h"
 

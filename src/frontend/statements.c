@@ -4,7 +4,16 @@
  * What assigning means depends on the kind of value, see scope.c. A return emits nothing by itself: it
  * says which parameters' storage the function's value is, and only leaves the function where something
  * would still follow. */
+#include "frontend/statements.h"
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/flow.h"
+#include "frontend/loops.h"
 #include "frontend/lower.h"
+#include "frontend/scalars.h"
+#include "frontend/scopes.h"
+#include "frontend/signature.h"
+#include "frontend/subscripts.h"
 
 #include "ops/dtypes.h"
 

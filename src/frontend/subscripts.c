@@ -4,7 +4,10 @@
  * An index drops its dimension, a slice keeps it, and dimensions that are not mentioned are whole. One
  * index per dimension is an element. A view is a handle: it names a part of the storage, and reading it
  * later sees what is there then. A part of a tile is a copy. */
+#include "frontend/subscripts.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
+#include "frontend/scalars.h"
 
 #include "ops/dtypes.h"
 

@@ -4,6 +4,7 @@
  * or window that stands where a tile is wanted is loaded as a whole, at that point of the program; what the
  * operation gives is a tile like any other, which a subscript assignment or pl.assemble writes back. So the
  * two ways of writing mix freely. Only constant shapes have tiles. */
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
 
 #include <string.h>

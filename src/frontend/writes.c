@@ -10,6 +10,7 @@
  * own body is checked by itself. The first write of each parameter is reported. An output that is written
  * nowhere although its name is assigned to gets a warning. */
 #include "frontend/lower.h"
+#include "frontend/signature.h"
 
 typedef struct write_check {
     lowering *fl;

@@ -1,0 +1,78 @@
+/* with, and the functions that bodies of scopes become. */
+#ifndef FRONTEND_SCOPES_H
+#define FRONTEND_SCOPES_H
+
+#include "frontend/calls.h"
+
+/* A scope that has been lowered and called: what it has computed can still become a result of it. */
+struct scope_call {
+    ir_function *f;
+    ir_stmt *call;
+    ir_block *block; /* where the call stands */
+    bool defers;     /* it only waits: what it has read can be read behind it just as well */
+    bool gives;      /* it may have a result */
+};
+
+/* A scope whose body becomes a function of its own: lowering.ir is that function meanwhile. */
+typedef struct outline {
+    struct outline *outer;
+    int32_t depth;         /* of its body */
+    const splice *spliced; /* where it stands */
+    const syntax_stmt
+        *returned;   /* a return of the body, which the function around it makes; NULL: none */
+    dsl_value value; /* what that gives */
+} outline;
+
+/* ---- keywords.c ---- */
+
+/* The arguments of a construct that is no operation, by the place of their names in `keys`. */
+typedef struct keyword_rules {
+    const char *word;        /* "pl.at", for messages */
+    const char *const *keys; /* NULL behind the last */
+    int32_t positional;      /* how many of the first may be given by position */
+    const char *too_many;    /* message for more of them; NULL: the plain one */
+} keyword_rules;
+bool bind_keywords(lowering *fl, const keyword_rules *rules, const syntax_expr *call,
+                   const syntax_expr **given);
+/* Reports a mistake in a scope or a launch; false. */
+bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *message);
+
+/* ---- scopes.c ---- */
+
+void lower_with(lowering *fl, const syntax_stmt *s);
+/* for i in pl.spmd(n): or pl.split_aiv(2, mode=...): True: it was one of them, and is done. */
+bool lower_scope_loop(lowering *fl, const syntax_stmt *s);
+/* pl.dump_tag(x) */
+dsl_value lower_dump_tag(lowering *fl, const syntax_expr *e);
+
+/* ---- outline.c ---- */
+
+typedef struct outline_request {
+    pld_plane plane;
+    const char *name;
+    pypto_span span;
+    const syntax_block *body;
+    int64_t block_index; /* a name that holds the block's index in the body, or -1 */
+    pypto_span block_span;
+    launch_request *launch;
+    const syntax_expr *early; /* allow_early_resolve=, or NULL */
+} outline_request;
+
+/* Lowers the body as a function of its own and calls it here; false after an error. */
+bool lower_outlined(lowering *fl, const outline_request *request);
+/* The value of an INSIDE binding is needed outside: it becomes a result of its scope, and the binding BOUND.
+ * False: it stays inside. */
+bool keep_scope_value(lowering *fl, int64_t name, binding *b);
+/* LOOP_END and INSIDE bindings whose value is needed: they become BOUND, where that is possible. */
+void keep_value(lowering *fl, int64_t name, binding *b);
+/* The rules for scopes with pld.system.defer_wait (deferred.c); true where there is none. */
+bool has_deferred_wait(const ir_function *f);
+bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
+/* What is read before it is assigned starts as no task, or as false: at the head of fl->ir. */
+void clear_late_vars(lowering *fl);
+/* Whether the value is, or is made of, variables. */
+bool has_variables(const dsl_value *v);
+/* Puts the scopes that f calls in front of it: fe->finished. */
+void finish_scopes(frontend *fe, const ir_function *f);
+
+#endif
