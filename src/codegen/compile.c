@@ -24,6 +24,7 @@
 #include "base/os.h"
 #include "base/settings.h"
 
+#include <fenv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -456,6 +457,17 @@ static void compile_guarded(job *j)
     compile(j);
 }
 
+/* Constants are folded here as the program would compute them: not as the caller's thread does, which may
+ * flush denormals. */
+static void with_default_rounding(job *j, void (*steps)(job *))
+{
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    steps(j);
+    fesetenv(&callers);
+}
+
 pypto_status compile_program(const compile_request *request, compile_output *output)
 {
     *output = (compile_output){0};
@@ -467,7 +479,7 @@ pypto_status compile_program(const compile_request *request, compile_output *out
     j.a = arena_create();
     if (j.a == NULL)
         return diag_no_memory();
-    compile_guarded(&j);
+    with_default_rounding(&j, compile_guarded);
     drop_build_dir(&j);
     if (!status_ok(j.status))
         compile_output_clear(output);
@@ -498,7 +510,7 @@ pypto_status compile_lower(const compile_request *request, char **ir_text)
     j.a = arena_create();
     if (j.a == NULL)
         return diag_no_memory();
-    lower_guarded(&j);
+    with_default_rounding(&j, lower_guarded);
     if (status_ok(j.status)) {
         *ir_text = alloc_strdup(j.ir_text.bytes);
         if (*ir_text == NULL)

@@ -12,6 +12,7 @@
 #include "process/waiting.h"
 #include "sched/sched.h"
 
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,8 +202,13 @@ static pypto_status run_host_function(pld_host *host)
     host->main = fiber_of_thread();
     host->fiber = host->w->fiber;
     if (host->main != NULL && host->fiber != NULL) {
+        /* As ranks do (rank_loop): the caller's thread may flush denormals, or round otherwise. */
+        fenv_t callers;
+        fegetenv(&callers);
+        fesetenv(FE_DFL_ENV);
         fiber_reset(host->fiber, host_main, host);
         fiber_switch(host->main, host->fiber, false);
+        fesetenv(&callers);
     } else {
         host->status = diag_no_memory();
     }

@@ -105,3 +105,29 @@ def moved(statements, a, b=None, dtype="FP32", out_shape=None, out_dtype=None):
 
 def ramp(shape=(M, N), dtype=np.float32):
     return np.arange(1, 1 + np.prod(shape), dtype=dtype).reshape(shape)
+
+
+# ---- oracles ----
+
+
+def distance(got, expected):
+    """Units in the last place between FP32 arrays that are NaN in the same places."""
+    nan = np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(got), nan)
+    order = [np.where(nan, 0, x).astype(np.float32).view(np.int32).astype(np.int64)
+             for x in (got, expected)]
+    order = [np.where(x < 0, -(x & 0x7FFFFFFF), x) for x in order]
+    return np.max(np.abs(order[0] - order[1]), initial=0)
+
+
+def lanes_sum(x):
+    """The sum of each row in FP32, in the documented order."""
+    rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
+    lane = np.zeros((len(rows), 64), np.float32)
+    for c in range(rows.shape[1]):
+        lane[:, c % 64] += rows[:, c]
+    width = 32
+    while width:
+        lane[:, :width] += lane[:, width : 2 * width]
+        width //= 2
+    return lane[:, 0].reshape(*x.shape[:-1], 1)

@@ -12,7 +12,8 @@ import pytest
 
 import pypto
 from op_programs import (
-    ALL, FLOATS, INTS, M, N, NUMPY, SHAPES, moved, once, program, ramp, run, samples, wide
+    ALL, FLOATS, INTS, M, N, NUMPY, SHAPES, distance, lanes_sum, moved, once, program, ramp, run, samples,
+    wide
 )
 from programs import config
 
@@ -134,16 +135,6 @@ ROWS = [
     ("pl.cmp(x, 2, 'le')", lambda a, b: (a <= a.dtype.type(2)).astype(a.dtype), ALL, 0),
     ("pl.cmp(x, b, 4)", lambda a, b: (a > b).astype(a.dtype), ALL, 0),
 ]
-
-
-def distance(got, expected):
-    """Units in the last place between FP32 arrays that are NaN in the same places."""
-    nan = np.isnan(expected)
-    np.testing.assert_array_equal(np.isnan(got), nan)
-    order = [np.where(nan, 0, x).astype(np.float32).view(np.int32).astype(np.int64)
-             for x in (got, expected)]
-    order = [np.where(x < 0, -(x & 0x7FFFFFFF), x) for x in order]
-    return np.max(np.abs(order[0] - order[1]), initial=0)
 
 
 @functools.cache
@@ -422,19 +413,6 @@ def test_elements_out_of_range():
 
 
 # ---- along axes ----
-
-
-def lanes_sum(x):
-    """The sum of each row in FP32, in the documented order."""
-    rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
-    lane = np.zeros((len(rows), 64), np.float32)
-    for c in range(rows.shape[1]):
-        lane[:, c % 64] += rows[:, c]
-    width = 32
-    while width:
-        lane[:, :width] += lane[:, width : 2 * width]
-        width //= 2
-    return lane[:, 0].reshape(*x.shape[:-1], 1)
 
 
 def in_order(function, x, axis):
