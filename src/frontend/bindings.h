@@ -93,6 +93,9 @@ void scope_collect(lowering *fl, const syntax_block *block);
 int64_t scope_find(const lowering *fl, const char *name); /* -1: none of the function's names */
 /* The indices of the names that a block binds, each once, in order. */
 void names_bound(const lowering *fl, const syntax_block *block, name_set *set);
+bool name_set_has(const name_set *set, int64_t name);
+/* Adds the name if it is not there. */
+void name_set_add(arena *a, name_set *set, int64_t name);
 void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span);
 void scope_poison(lowering *fl, int64_t name);
 /* Reads a name of the function. */

@@ -30,7 +30,9 @@
  *   statements.h   statements.c    assignments and returns
  *   flow.h         flow.c          paths, what names are bound to where they meet; if
  *                  open_names.c    names that a loop binds only if it has had a turn
- *   loops.h        loops.c         for and while, break and continue, explicit carries
+ *   loops.h        loops.c         for and while, break and continue
+ *                  loop_ends.c     what names are bound to in the next turn, and behind the loop
+ *                  carries.c       explicit carries: init_values and pl.yield_
  *                  iterators.c     pl.range and its relatives
  *
  * Idea of errors: whatever fails reports once and evaluates to VALUE_POISON; whoever meets a poisoned

@@ -115,6 +115,21 @@ void scope_collect(lowering *fl, const syntax_block *block)
         scope_declare(fl, list.items[i]->text, true);
 }
 
+bool name_set_has(const name_set *set, int64_t name)
+{
+    for (int64_t i = 0; i < set->count; i++) {
+        if (set->items[i] == name)
+            return true;
+    }
+    return false;
+}
+
+void name_set_add(arena *a, name_set *set, int64_t name)
+{
+    if (!name_set_has(set, name))
+        vec_push(a, set, name);
+}
+
 void names_bound(const lowering *fl, const syntax_block *block, name_set *set)
 {
     target_list list = {0};
