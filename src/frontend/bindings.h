@@ -1,5 +1,5 @@
 /* Names of the function that is being lowered: what they are bound to, where their values live, and how
- * they are read and assigned. scope.c has the functions, and the rules. */
+ * they are read and assigned. bindings.c has the functions, and the rules. */
 #ifndef FRONTEND_BINDINGS_H
 #define FRONTEND_BINDINGS_H
 

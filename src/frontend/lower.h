@@ -4,8 +4,8 @@
  *   lower.h        lower.c         the driver, sources of functions, specialisations, errors
  *                  entry.c         where a program starts: arguments from Python; the host function of
  *                                  those without
- *   values.h                       what expressions evaluate to
- *   bindings.h     scope.c         names of the function: bindings, targets of assignments
+ *   values.h       values.c        what expressions evaluate to
+ *   bindings.h     bindings.c      names of the function: bindings, targets of assignments
  *   names.h        names.c         what a name outside the function means; facts; dotted paths of pl and pld
  *   signature.h    annotations.c   annotation syntax to types
  *                  dims.c          pl.dynamic dimensions: symbols, how a function recovers them, checks at calls

@@ -261,25 +261,3 @@ bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v)
                    "Undefined variable '%s': %s has no such attribute", e->text, spelled(fl, e->a));
     return true;
 }
-
-const char *describe(arena *a, const dsl_value *v)
-{
-    switch (v->kind) {
-    case VALUE_POISON: return "an error";
-    case VALUE_NONE: return "None";
-    case VALUE_SCALAR:
-        return arena_printf(a, "a Scalar of type %s", pypto_dtype_name(v->expr->dtype));
-    case VALUE_VAR: {
-        const char *noun = ir_kind_name(v->var->type.kind);
-        return arena_printf(a, "%s %s", text_article(noun), noun);
-    }
-    case VALUE_TUPLE: return "a list or tuple";
-    case VALUE_STRING: return "a string";
-    case VALUE_DTYPE: return arena_printf(a, "the dtype %s", pypto_dtype_name(v->dtype));
-    case VALUE_ENUM: return arena_printf(a, "a member of %s", v->text);
-    case VALUE_PATH: return v->text;
-    case VALUE_FUNCTION: return "a function";
-    case VALUE_OTHER: return arena_printf(a, "a Python object of type %s", v->text);
-    }
-    return "?";
-}

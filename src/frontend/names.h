@@ -12,6 +12,8 @@ dsl_value outer_name(lowering *fl, const char *name, pypto_span span);
  * member of a module or object of the script, or another method (`self.b`). NULL when it is something
  * else; NAME_UNDEFINED when there is no such member. */
 const name_value *outer_meaning(lowering *fl, const syntax_expr *e);
+/* What a dotted name of pypto stands for. */
+dsl_value path_value(arena *a, const char *path, pypto_span span);
 /* The value of an attribute whose object is a Python object outside the function. False: it is not. */
 bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v);
 

@@ -204,20 +204,6 @@ static bool value_inside(outlining *o, dsl_value *v)
     return true;
 }
 
-bool has_variables(const dsl_value *v)
-{
-    if (v->kind == VALUE_TUPLE) {
-        for (int32_t i = 0; i < v->count; i++) {
-            if (has_variables(&v->items[i]))
-                return true;
-        }
-    }
-    bool constant =
-        v->kind == VALUE_SCALAR &&
-        (v->expr->kind == IR_INT || v->expr->kind == IR_FLOAT || v->expr->kind == IR_BOOL);
-    return v->kind == VALUE_VAR || (v->kind == VALUE_SCALAR && !constant);
-}
-
 /* Before the new function is entered: statements that fetching a name takes stand in the one around. So does
  * the check of a name that may not be bound, if the body starts with reading it. */
 static void settle_names(lowering *fl, const name_set *names, const outline_request *request)

@@ -16,34 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- making values ---- */
-
-dsl_value literal_int(arena *a, int64_t number, pypto_span span)
-{
-    return (dsl_value){
-        .kind = VALUE_SCALAR, .span = span, .expr = ir_int(a, number), .literal = true};
-}
-
-dsl_value literal_float(arena *a, double number, pypto_span span)
-{
-    return (dsl_value){.kind = VALUE_SCALAR,
-                       .span = span,
-                       .expr = ir_float(a, number),
-                       .literal = true,
-                       .real = number};
-}
-
-dsl_value literal_bool(arena *a, bool truth, pypto_span span)
-{
-    return (dsl_value){
-        .kind = VALUE_SCALAR, .span = span, .expr = ir_bool(a, truth), .literal = true};
-}
-
-dsl_value scalar_value(const ir_expr *expr, pypto_span span)
-{
-    return (dsl_value){.kind = VALUE_SCALAR, .span = span, .expr = expr};
-}
-
 static bool is_float(const dsl_value *v)
 {
     return ir_is_float(v->expr->dtype);

@@ -70,8 +70,6 @@ bool has_deferred_wait(const ir_function *f);
 bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
 /* What is read before it is assigned starts as no task, or as false: at the head of fl->ir. */
 void clear_late_vars(lowering *fl);
-/* Whether the value is, or is made of, variables. */
-bool has_variables(const dsl_value *v);
 /* Puts the scopes that f calls in front of it: fe->finished. */
 void finish_scopes(frontend *fe, const ir_function *f);
 

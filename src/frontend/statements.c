@@ -1,7 +1,7 @@
 /* Statements other than if, for and while: assignments, annotated and augmented ones, returns, and what the
  * DSL does not have.
  *
- * What assigning means depends on the kind of value, see scope.c. A return emits nothing by itself: it
+ * What assigning means depends on the kind of value, see bindings.c. A return emits nothing by itself: it
  * says which parameters' storage the function's value is, and only leaves the function where something
  * would still follow. */
 #include "frontend/statements.h"

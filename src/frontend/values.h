@@ -48,8 +48,6 @@ dsl_value literal_float(arena *a, double number, pypto_span span);
 dsl_value literal_bool(arena *a, bool truth, pypto_span span);
 dsl_value scalar_value(const ir_expr *expr, pypto_span span);
 dsl_value var_value(arena *a, ir_var *var, pypto_span span);
-/* What a dotted name of pypto stands for. */
-dsl_value path_value(arena *a, const char *path, pypto_span span);
 
 /* ---- asking about them ---- */
 
@@ -57,6 +55,8 @@ dsl_value path_value(arena *a, const char *path, pypto_span span);
 const char *describe(arena *a, const dsl_value *v);
 /* The variable that a bound value lives in, NULL for constants and compile-time objects. */
 ir_var *value_var(const dsl_value *v);
+/* Whether the value is, or is made of, variables. */
+bool has_variables(const dsl_value *v);
 bool same_value(const dsl_value *x, const dsl_value *y);
 /* What to do about two values that one name cannot hold. */
 const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y);

@@ -145,87 +145,8 @@ void names_bound(const lowering *fl, const syntax_block *block, name_set *set)
         fl->names.slots[set->items[i]] = -1;
 }
 
-/* ---- values and variables ---- */
+/* ---- variables ---- */
 
-ir_var *value_var(const dsl_value *v)
-{
-    if (v->kind == VALUE_VAR)
-        return v->var;
-    return v->kind == VALUE_SCALAR && v->expr->kind == IR_VAR ? v->expr->var : NULL;
-}
-
-dsl_value var_value(arena *a, ir_var *var, pypto_span span)
-{
-    if (var->type.kind == IR_SCALAR)
-        return scalar_value(ir_ref(a, var), span);
-    return (dsl_value){.kind = VALUE_VAR, .var = var, .span = span};
-}
-
-bool value_type(const dsl_value *v, ir_type *type)
-{
-    if (v->kind == VALUE_VAR)
-        *type = v->var->type;
-    else if (v->kind == VALUE_SCALAR)
-        *type = ir_scalar_type(v->expr->dtype);
-    else
-        return false;
-    return true;
-}
-
-const char *type_name(arena *a, const dsl_value *v)
-{
-    ir_type type;
-    if (!value_type(v, &type))
-        return describe(a, v);
-    if (type.kind == IR_SCALAR)
-        return pypto_dtype_name(type.dtype);
-    text out = {.a = a};
-    ir_print_type(&out, &type);
-    return out.bytes;
-}
-
-const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y)
-{
-    if (x->kind != VALUE_SCALAR || y->kind != VALUE_SCALAR)
-        return "use another name for one of the two";
-    pypto_dtype dtype = dtype_is_index(x->expr->dtype) ? y->expr->dtype : x->expr->dtype;
-    return arena_printf(a,
-                        "give both one type: a literal as pl.const(3, pl.%s), any other value as "
-                        "pl.cast(x, pl.%s); or use another name for one of the two",
-                        dtype_spelling(dtype), dtype_spelling(dtype));
-}
-
-static bool same_text(const char *x, const char *y)
-{
-    return strcmp(x == NULL ? "" : x, y == NULL ? "" : y) == 0;
-}
-
-bool same_value(const dsl_value *x, const dsl_value *y)
-{
-    if (x->kind != y->kind)
-        return false;
-    switch (x->kind) {
-    case VALUE_POISON:
-    case VALUE_NONE: return true;
-    case VALUE_SCALAR:
-        return x->literal == y->literal && x->expr->dtype == y->expr->dtype &&
-               ir_expr_equal(x->expr, y->expr);
-    case VALUE_VAR: return x->var == y->var;
-    case VALUE_DTYPE: return x->dtype == y->dtype;
-    case VALUE_STRING:
-    case VALUE_PATH:
-    case VALUE_OTHER: return same_text(x->text, y->text);
-    case VALUE_ENUM:
-    case VALUE_FUNCTION: return x->integer == y->integer && same_text(x->text, y->text);
-    case VALUE_TUPLE: break;
-    }
-    bool same = x->count == y->count;
-    for (int32_t i = 0; same && i < x->count; i++)
-        same = same_value(&x->items[i], &y->items[i]);
-    return same;
-}
-
-/* A handle's storage does not change by being named again. */
 static ir_var *new_local(lowering *fl, const char *name, const ir_type *type, pypto_span span)
 {
     return ir_var_create(fl->fe->program, fl->ir, IR_VAR_LOCAL, name, *type, span);
