@@ -12,7 +12,10 @@
  *                  marks.c         which dimensions of bare parameters are dynamic because of callees
  *                  signature.c     parameters, from annotations and the caller's or entry's arguments
  *                  writes.c        parameters that are written must be declared so
- *   scalars.h      scalars.c       arithmetic, comparisons, literals
+ *   scalars.h      scalars.c       typed arithmetic, conversions
+ *                  scalar_operands.c  what operators accept, and to which type two of them are brought
+ *                  literals.c      arithmetic among literals, as Python does it
+ *                  comparisons.c   comparisons, `and`, `or`, conditions
  *   expressions.h  expressions.c   names, attributes, lists; dispatches to the others
  *                  builtins.c      min, max, abs, static_assert, extents, `a if c else b`
  *                  operations.c    operations of the table: argument binding and IR
