@@ -26,7 +26,10 @@
  *                  arrays.c        pl.array: elements
  *   calls.h        calls.c         calls between DSL functions
  *                  launches.c      how a task is submitted: deps, pl.no_dep, predicates, pl.submit
- *   scopes.h       scopes.c        with and its contexts: pl.at, pl.spmd, pl.manual_scope ...
+ *   scopes.h       scopes.c        with and its contexts
+ *                  scope_at.c      pl.at
+ *                  scope_spmd.c    pl.spmd
+ *                  scope_arguments.c  what several scopes take
  *                  outline.c       the body of a scope as a function of its own
  *                  deferred.c      rules for scopes with pld.system.defer_wait
  *                  keywords.c      arguments of what is no operation
