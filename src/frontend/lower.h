@@ -25,6 +25,9 @@
  *                  host_views.c    x[...] in host functions
  *                  arrays.c        pl.array: elements
  *   calls.h        calls.c         calls between DSL functions
+ *                  call_arguments.c  their arguments
+ *                  splices.c       calls of functions that have no code of their own
+ *                  attributes.c    pl.func_attr
  *                  launches.c      how a task is submitted: deps, pl.no_dep, predicates, pl.submit
  *   scopes.h       scopes.c        with and its contexts
  *                  scope_at.c      pl.at
