@@ -8,6 +8,7 @@
  *   bindings.h     bindings.c      names of the function: bindings, targets of assignments
  *   names.h        names.c         what a name outside the function means; facts; dotted paths of pl and pld
  *   signature.h    annotations.c   annotation syntax to types
+ *                  annotation_words.c, annotation_shapes.c, annotation_slots.c  its parts
  *                  dims.c          pl.dynamic dimensions: symbols, how a function recovers them, checks at calls
  *                  marks.c         which dimensions of bare parameters are dynamic because of callees
  *                  signature.c     parameters, from annotations and the caller's or entry's arguments
