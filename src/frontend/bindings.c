@@ -175,6 +175,26 @@ void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span sp
         s->source = v->var;
 }
 
+void clear_late_vars(lowering *fl)
+{
+    ir_block *body = &fl->ir->body;
+    ir_block rest = *body;
+    *body = (ir_block){0};
+    for (int64_t i = 0; i < fl->late_vars.count; i++) {
+        ir_stmt *s = ir_stmt_create(fl->fe->program, body, IR_ASSIGN, fl->ir->span);
+        s->target = fl->late_vars.items[i];
+        s->value = s->target->type.dtype == PYPTO_BOOL ? ir_bool(fl->a, false)
+                                                       : ir_int_of(fl->a, 0, PYPTO_TASK_ID);
+    }
+    for (int64_t i = 0; i < rest.count; i++)
+        vec_push(fl->a, body, rest.items[i]);
+}
+
+bool is_own(const lowering *fl, const ir_var *var)
+{
+    return var->id < fl->ir->vars.count && fl->ir->vars.items[var->id] == var;
+}
+
 static dsl_value settle_in_temporary(lowering *fl, const dsl_value *v)
 {
     ir_type type;

@@ -106,6 +106,10 @@ ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span
 ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span);
 /* target = v, for a scalar, tile or handle; nothing when it is there already. */
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
+/* Whether the variable is one of the function that is being lowered. */
+bool is_own(const lowering *fl, const ir_var *var);
+/* What is read before it is assigned starts as no task, or as false: at the head of fl->ir. */
+void clear_late_vars(lowering *fl);
 /* Gives a value that will be read later a place of its own where it could change until then. */
 dsl_value settle(lowering *fl, dsl_value v);
 void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s);
@@ -116,6 +120,8 @@ void scope_undo(lowering *fl, int64_t mark);
 bool scope_owns(const lowering *fl, int64_t name, const ir_var *var);
 /* The variable of a loop that has ended is needed after it: it becomes a BOUND binding. */
 void keep_loop_variable(lowering *fl, int64_t name, binding *b);
+/* LOOP_END and INSIDE bindings whose value is needed: they become BOUND, where that is possible. */
+void keep_value(lowering *fl, int64_t name, binding *b);
 bool is_cell(const lowering *fl, const ir_var *var);
 /* Marks a binding, and those from before the enclosing loops that it stands for, as read. */
 void mark_read(binding *b);

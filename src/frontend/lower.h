@@ -35,6 +35,7 @@
  *                  scope_spmd.c    pl.spmd
  *                  scope_arguments.c  what several scopes take
  *                  outline.c       the body of a scope as a function of its own
+ *                  outline_names.c, outline_results.c  what its names mean, and what it gives
  *                  deferred.c      rules for scopes with pld.system.defer_wait
  *                  keywords.c      arguments of what is no operation
  *   statements.h   statements.c    assignments and returns
@@ -172,8 +173,6 @@ typedef struct given_param {
 
 /* The specialisation for these arguments, lowered now or before; NULL when there is no source. */
 instance *specialise(frontend *fe, int32_t function, const given_param *given, int32_t count);
-/* Whether the variable is one of the function that is being lowered. */
-bool is_own(const lowering *fl, const ir_var *var);
 
 /* ---- entry.c ---- */
 

@@ -63,14 +63,14 @@ bool lower_outlined(lowering *fl, const outline_request *request);
 /* The value of an INSIDE binding is needed outside: it becomes a result of its scope, and the binding BOUND.
  * False: it stays inside. */
 bool keep_scope_value(lowering *fl, int64_t name, binding *b);
-/* LOOP_END and INSIDE bindings whose value is needed: they become BOUND, where that is possible. */
-void keep_value(lowering *fl, int64_t name, binding *b);
-/* The rules for scopes with pld.system.defer_wait (deferred.c); true where there is none. */
-bool has_deferred_wait(const ir_function *f);
-bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
-/* What is read before it is assigned starts as no task, or as false: at the head of fl->ir. */
-void clear_late_vars(lowering *fl);
 /* Puts the scopes that f calls in front of it: fe->finished. */
 void finish_scopes(frontend *fe, const ir_function *f);
+
+/* ---- deferred.c ---- */
+
+/* Whether it waits by pld.system.defer_wait. */
+bool has_deferred_wait(const ir_function *f);
+/* The rules for such scopes, and true for all others. */
+bool check_deferred(lowering *fl, const outline_request *request, const ir_stmt *call);
 
 #endif

@@ -1,0 +1,285 @@
+/* Names at the border of a scope that becomes a function: what they mean inside it, and behind it.
+ *
+ * On the way in, variables of the function around become parameters, made when they are first needed
+ * (captured()); values are rewritten in terms of them. Extents of tensors are dimensions of the new function,
+ * unless they are computed from parameters alone. On the way out, what is bound to a parameter is bound to what
+ * was passed for it; anything else stays inside. */
+#include "frontend/flow.h"
+#include "frontend/outline_internal.h"
+#include "frontend/statements.h"
+
+/* ---- which names the body mentions ---- */
+
+typedef struct mentions {
+    lowering *fl;
+    name_set set;
+} mentions;
+
+static bool note_mention(void *context, const syntax_expr *e)
+{
+    mentions *m = context;
+    lowering *fl = m->fl;
+    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
+    if (name >= 0 && fl->names.slots[name] < 0) {
+        fl->names.slots[name] = m->set.count;
+        vec_push(fl->a, &m->set, name);
+    }
+    return false;
+}
+
+static void mention_block(mentions *m, const syntax_block *block)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const syntax_stmt *s = block->items[i];
+        (void)syntax_any(s->target, note_mention, m);
+        (void)syntax_any(s->annotation, note_mention, m);
+        (void)syntax_any(s->value, note_mention, m);
+        for (int64_t k = 0; k < s->items.count; k++)
+            (void)syntax_any(s->items.items[k], note_mention, m);
+        mention_block(m, &s->body);
+        mention_block(m, &s->orelse);
+    }
+}
+
+name_set mentioned(lowering *fl, const syntax_block *block)
+{
+    mentions m = {.fl = fl};
+    mention_block(&m, block);
+    for (int64_t i = 0; i < m.set.count; i++)
+        fl->names.slots[m.set.items[i]] = -1;
+    return m.set;
+}
+
+/* ---- from outside to inside ---- */
+
+static ir_var *captured(outlining *o, ir_var *outer);
+
+/* An expression of the function around in terms of parameters of the new one. */
+static const ir_expr *inward(outlining *o, const ir_expr *e)
+{
+    arena *a = o->fl->a;
+    switch (e->kind) {
+    case IR_VAR: return ir_ref(a, captured(o, e->var));
+    case IR_UNARY: return ir_unary(a, e->op, inward(o, e->a), e->dtype, e->span);
+    case IR_BINARY: return ir_binary(a, e->op, inward(o, e->a), inward(o, e->b), e->dtype, e->span);
+    case IR_CONVERT: return ir_convert(a, inward(o, e->a), e->dtype, e->span);
+    default: return e;
+    }
+}
+
+static void find_changing(void *context, ir_var *var)
+{
+    bool *found = context;
+    *found = *found || (var->kind != IR_VAR_DIM && var->kind != IR_VAR_PARAM);
+}
+
+static bool has_operation(const ir_expr *e)
+{
+    return e != NULL && (e->kind == IR_OP || has_operation(e->a) || has_operation(e->b));
+}
+
+static bool is_changing(const ir_expr *extent)
+{
+    bool changing = has_operation(extent);
+    ir_visit_expr(extent, find_changing, &changing);
+    return changing;
+}
+
+/* An extent that is computed from what never changes is that computation; any other one is read off
+ * the tensor itself. */
+static const ir_expr *extent_inside(outlining *o, const ir_expr *extent, int32_t param, int32_t d)
+{
+    if (!is_changing(extent))
+        return inward(o, extent);
+    lowering *fl = o->fl;
+    const ir_type type = ir_scalar_type(PYPTO_INDEX);
+    const char *name = arena_printf(fl->a, "extent%lld", (long long)o->f->dims.count);
+    ir_dim dim = {.param = param, .dim = d, .scale = 1};
+    dim.var = ir_var_create(fl->fe->program, o->f, IR_VAR_DIM, name, type, o->f->span);
+    vec_push(fl->a, &o->f->dims, dim);
+    return ir_ref(fl->a, dim.var);
+}
+
+static ir_var *captured(outlining *o, ir_var *outer)
+{
+    for (int64_t i = 0; i < o->captures.count; i++) {
+        if (o->captures.items[i].outer == outer)
+            return o->captures.items[i].param;
+    }
+    lowering *fl = o->fl;
+    ir_type type = outer->type;
+    bool handle = ir_is_handle(type.kind);
+    /* Scalars that extents are made of come first. */
+    for (int32_t d = 0; handle && d < type.ndim; d++) {
+        if (!is_changing(type.shape[d]))
+            (void)inward(o, type.shape[d]);
+    }
+    const int32_t index = (int32_t)o->f->params.count;
+    capture c = {ir_var_create(fl->fe->program, o->f, IR_VAR_PARAM, outer->name, type, outer->span),
+                 outer};
+    vec_push(fl->a, &o->captures, c);
+    for (int32_t d = 0; handle && d < type.ndim; d++)
+        c.param->type.shape[d] = extent_inside(o, type.shape[d], index, d);
+    return c.param;
+}
+
+static bool can_enter(const ir_var *var)
+{
+    ir_kind kind = var->type.kind;
+    return kind == IR_SCALAR || kind == IR_TENSOR || kind == IR_WINDOW;
+}
+
+/* False: a value that has no place in the new function. */
+static bool value_inside(outlining *o, dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE) {
+        dsl_value *items = arena_array(o->fl->a, dsl_value, v->count);
+        for (int32_t i = 0; i < v->count; i++) {
+            items[i] = v->items[i];
+            if (!value_inside(o, &items[i]))
+                return false;
+        }
+        v->items = items;
+        return true;
+    }
+    if (v->kind == VALUE_SCALAR)
+        v->expr = inward(o, v->expr);
+    if (v->kind == VALUE_VAR && !can_enter(v->var))
+        return false;
+    if (v->kind == VALUE_VAR)
+        v->var = captured(o, v->var);
+    return true;
+}
+
+void settle_names(lowering *fl, const name_set *names, const outline_request *request)
+{
+    for (int64_t i = 0; i < names->count; i++) {
+        binding *b = fl->names.bindings[names->items[i]];
+        if (b->open && !reads_first(request->body, fl->names.names[names->items[i]]))
+            continue;
+        if (b->open) {
+            (void)scope_read(fl, names->items[i], request->span);
+            b = fl->names.bindings[names->items[i]];
+        }
+        keep_value(fl, names->items[i], b);
+        bool plain =
+            b->v.kind == VALUE_VAR || (b->v.kind == VALUE_SCALAR && b->v.expr->kind == IR_VAR);
+        if (b->state != BINDING_BOUND || plain || !has_variables(&b->v))
+            continue;
+        binding *settled = copy_binding(fl, b);
+        settled->v = settle(fl, b->v);
+        settled->origin = b;
+        scope_set(fl, names->items[i], settled);
+    }
+}
+
+/* A guard is of one function. */
+static binding *left_open(lowering *fl, const binding *b)
+{
+    binding *left = state_binding(fl, BINDING_PARTIAL, b->span);
+    left->by_loop = true;
+    return left;
+}
+
+void enter_names(outlining *o, const name_set *names)
+{
+    lowering *fl = o->fl;
+    for (int64_t i = 0; i < names->count; i++) {
+        binding *b = fl->names.bindings[names->items[i]];
+        dsl_value v = b->v;
+        if (b->open) {
+            scope_set(fl, names->items[i], left_open(fl, b));
+            continue;
+        }
+        if (b->state != BINDING_BOUND || !has_variables(&v))
+            continue;
+        binding *inside = copy_binding(fl, b);
+        if (!value_inside(o, &v)) {
+            inside->state = BINDING_OUTSIDE;
+            inside->span = o->f->span;
+        }
+        inside->v = v;
+        inside->cell = false;
+        inside->origin = b;
+        scope_set(fl, names->items[i], inside);
+    }
+    for (int64_t i = 0; i < fl->symbols.count; i++)
+        fl->symbols.items[i].expr =
+            fl->symbols.items[i].expr == NULL ? NULL : inward(o, fl->symbols.items[i].expr);
+}
+
+/* ---- from inside to outside ---- */
+
+/* The variable outside that a handle of the body stands for; NULL when there is none. */
+static ir_var *outer_of(const outlining *o, const ir_var *var)
+{
+    for (int depth = 0; depth < 64; depth++) {
+        for (int64_t i = 0; i < o->captures.count; i++) {
+            if (o->captures.items[i].param == var)
+                return o->captures.items[i].outer;
+        }
+        int64_t count = 0;
+        const ir_stmt *s = ir_definition(&o->f->body, var, &count);
+        if (count != 1 || s->kind != IR_ASSIGN || s->source == NULL)
+            return NULL;
+        var = s->source;
+    }
+    return NULL;
+}
+
+bool value_outside(const outlining *o, dsl_value *v)
+{
+    if (v->kind == VALUE_TUPLE) {
+        dsl_value *items = arena_array(o->fl->a, dsl_value, v->count);
+        for (int32_t i = 0; i < v->count; i++) {
+            items[i] = v->items[i];
+            if (!value_outside(o, &items[i]))
+                return false;
+        }
+        v->items = items;
+        return true;
+    }
+    if (!has_variables(v))
+        return true;
+    ir_var *var = value_var(v);
+    ir_var *outer = var == NULL ? NULL : outer_of(o, var);
+    if (outer == NULL)
+        return false;
+    *v = var_value(o->fl->a, outer, v->span);
+    return true;
+}
+
+void leave_name(const outlining *o, int64_t name, const binding *b)
+{
+    lowering *fl = o->fl;
+    dsl_value v = b->v;
+    if (b->open) {
+        scope_set(fl, name, left_open(fl, b));
+        return;
+    }
+    if (b->state == BINDING_BOUND && value_outside(o, &v)) {
+        assign_name(fl, name, v, b->span);
+        return;
+    }
+    bool inside = b->state == BINDING_BOUND || b->state == BINDING_LOOP_END;
+    binding *left = state_binding(fl, inside ? BINDING_INSIDE : b->state, b->span);
+    *left = (binding){.state = left->state,
+                      .v = b->v,
+                      .other = b->other,
+                      .span = b->span,
+                      .other_span = b->other_span,
+                      .by_loop = b->by_loop,
+                      .depth = fl->depth};
+    if (b->state == BINDING_LOOP_END)
+        left->v = scalar_value(ir_ref(fl->a, b->loop->target), b->span);
+    if (inside) {
+        left->span = o->f->span;
+        left->scope = o->results;
+    }
+    /* A number that the function around has already goes on as a number: loops carry it. */
+    const binding *before = fl->names.bindings[name];
+    if (inside && b->v.kind == VALUE_SCALAR && before->state == BINDING_BOUND &&
+        before->v.kind == VALUE_SCALAR)
+        (void)keep_scope_value(fl, name, left);
+    scope_set(fl, name, left);
+}
