@@ -5,7 +5,10 @@
  *   emit_calls.c     dispatches, tasks, calls between kernels
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
  *   emit_expr.c      scalar expressions
- *   emit_ops.c       operations: operands, templates, loops over elements
+ *   emit_ops.c       operations as statements, loops over elements
+ *   emit_templates.c their C text, from the table
+ *   emit_operands.c, emit_elements.c  what the text is made of
+ *   emit_valid.c     valid extents of ragged tiles
  *   emit_table.c     entries, parameter tables, pld_function and pld_program
  *   emit_lines.c     indentation, #line, wrapped lists */
 #ifndef CODEGEN_EMIT_INTERNAL_H
@@ -135,7 +138,7 @@ const char *compute_suffix(pypto_dtype dtype);
 /* "PYPTO_FP32" */
 const char *c_dtype_name(pypto_dtype dtype);
 
-/* ---- emit_ops.c ---- */
+/* ---- emit_operands.c, emit_templates.c ---- */
 
 /* A handle or tile as operand: "x" or "&x". */
 const char *handle_text(emitter *e, const ir_var *var);
@@ -143,6 +146,9 @@ const char *handle_text(emitter *e, const ir_var *var);
 const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, const ir_var *target);
 /* The array of a ragged tile's valid extents. */
 const char *tile_valid_name(emitter *e, const ir_var *tile);
+
+/* ---- emit_valid.c ---- */
+
 /* Whether anything may read them: of the tiles that an elementwise operation combines only one gives the
  * result's extents. */
 bool tile_valid_read(emitter *e, const ir_var *tile);
@@ -156,6 +162,9 @@ typedef struct tile_uses {
 } tile_uses;
 
 void mark_tile_uses(const ir_stmt *s, tile_uses *uses);
+
+/* ---- emit_ops.c ---- */
+
 /* A DO statement. */
 void emit_operation(emitter *e, const ir_stmt *s);
 
