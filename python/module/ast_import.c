@@ -700,6 +700,7 @@ static void refuse_param(importer *im, syntax_function *f, PyObject *param, cons
         .what = arena_printf(im->a, "%.*s%s%s", (int)(percent - format), format, name, percent + 2),
         .hint = hint,
         .span = span_of(im, param),
+        .name = name,
     };
     vec_push(im->a, &f->refusals, refusal);
 }
@@ -749,7 +750,9 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     const char *keyword = async ? "async def " : "def ";
     f->span.end_column = f->span.column + (int32_t)(strlen(keyword) + strlen(f->name));
     if (async) {
-        syntax_refusal refusal = {"'async'", "write def: a call returns when it is done", f->span};
+        syntax_refusal refusal = {.what = "'async'",
+                                  .hint = "write def: a call returns when it is done",
+                                  .span = f->span};
         vec_push(a, &f->refusals, refusal);
     }
 

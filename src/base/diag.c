@@ -14,6 +14,7 @@
 #include "base/os.h"
 #include "base/settings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const diag_info infos[DIAG_COUNT] = {
@@ -203,4 +204,103 @@ void diag_place(pypto_status *status, pypto_span span)
         return;
     last->span = span;
     last->span.file = span.file != NULL ? alloc_strdup(span.file) : NULL;
+}
+
+/* ---- the order of a compile's errors ---- */
+
+/* 0: others follow from it. A code's letter tells the rest: S is form, T types. */
+static int importance(const pypto_diagnostic *d)
+{
+    static const diag_code roots[] = {
+        DIAG_NO_SOURCE,  DIAG_BAD_DECORATOR,      DIAG_BAD_PROGRAM_CLASS,
+        DIAG_BAD_METHOD, DIAG_UNDEFINED_NAME,     DIAG_UNKNOWN_OPERATION,
+        DIAG_LATER,      DIAG_MISSING_ANNOTATION, DIAG_BAD_ANNOTATION,
+    };
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        if (strcmp(infos[roots[i]].code, d->code) == 0)
+            return 0;
+    }
+    const bool whole = d->kind == PYPTO_ERROR_VALUE || d->kind == PYPTO_ERROR_INTERNAL;
+    const char letter = d->code[strlen("PYPTO-")];
+    return letter == 'S' ? 1 : letter == 'T' && !whole ? 2 : 3;
+}
+
+static bool same_text(const char *x, const char *y)
+{
+    return x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);
+}
+
+/* A diagnostic with what it is sorted by. */
+typedef struct shown {
+    pypto_diagnostic *diagnostic;
+    int64_t importance;
+    int64_t
+        file; /* number of the first diagnostic in the same file: the entry's file comes first */
+    int64_t found; /* its own number: what is equal keeps its order */
+} shown;
+
+static int compare_shown(const void *left, const void *right)
+{
+    const shown *x = left;
+    const shown *y = right;
+    const pypto_span *p = &x->diagnostic->span;
+    const pypto_span *q = &y->diagnostic->span;
+    const int64_t keys[][2] = {
+        {x->importance, y->importance}, {x->file, y->file},   {p->line, q->line},
+        {p->column, q->column},         {x->found, y->found},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool repeats(const shown *x, const shown *y)
+{
+    const pypto_diagnostic *p = x->diagnostic;
+    const pypto_diagnostic *q = y->diagnostic;
+    return x->file == y->file && p->span.line == q->span.line && p->span.column == q->span.column &&
+           strcmp(p->code, q->code) == 0 && same_text(p->message, q->message);
+}
+
+static void list_shown(const pypto_status *status, shown *list)
+{
+    int64_t count = 0;
+    for (pypto_diagnostic *d = status->diagnostics; d != NULL; d = d->next) {
+        shown *s = &list[count];
+        *s = (shown){d, importance(d), count, count};
+        for (int64_t i = 0; i < count && s->file == count; i++) {
+            if (same_text(list[i].diagnostic->span.file, d->span.file))
+                s->file = list[i].file;
+        }
+        count++;
+    }
+}
+
+void diag_sort(pypto_status *status)
+{
+    int64_t count = 0;
+    for (const pypto_diagnostic *d = status->diagnostics; d != NULL; d = d->next)
+        count++;
+    /* Without memory the order of finding remains. */
+    shown *list = count < 2 ? NULL : alloc_zeroed(count, sizeof(shown));
+    if (list == NULL)
+        return;
+    list_shown(status, list);
+    qsort(list, (size_t)count, sizeof(shown), compare_shown);
+    pypto_diagnostic *last = list[0].diagnostic;
+    status->diagnostics = last;
+    status->kind = last->kind;
+    for (int64_t i = 1; i < count; i++) {
+        if (repeats(&list[i - 1], &list[i])) {
+            diag_release(list[i].diagnostic);
+            list[i].diagnostic = last;
+            continue;
+        }
+        last->next = list[i].diagnostic;
+        last = list[i].diagnostic;
+    }
+    last->next = NULL;
+    alloc_free(list);
 }

@@ -2,7 +2,13 @@
  *
  * Each row of diagnostics.def is (NAME, "PYPTO-Xnnn", KIND, "title"): a stable code, the Python
  * class that it becomes, and what it is about in a few words. Letters: S syntax and language, T
- * types, C compiling, R running, H host calls, I internal. Append only; codes are never reused. */
+ * types, C compiling, R running, H host calls, I internal. Append only; codes are never reused.
+ *
+ * The errors of one compile are found in the order in which the compiler happens to look, and shown in
+ * the order of diag_sort: the most important first. What says that something is not what the rest of the
+ * program takes it for comes first (sources, decorators, names, operations, annotations), then form, then
+ * types, then rules for the whole program; within each by place. So the class of the exception, which is
+ * that of the first, does not depend on how the compiler walks. */
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
@@ -72,6 +78,10 @@ pypto_status diag_system(int error, const char *hint, const char *doing, ...)
 
 /* Moves all diagnostics of `from` behind those of `to`; `from` becomes a success. */
 void diag_append(pypto_status *to, pypto_status *from) EXPORTED(diag_append);
+
+/* Puts the diagnostics of a finished compile into the order in which users see them, and drops
+ * repetitions: a function that is lowered for several types makes the same mistake each time. */
+void diag_sort(pypto_status *status);
 
 static inline bool status_ok(pypto_status status)
 {

@@ -154,6 +154,7 @@ static void add_sources(job *j)
         diag_append(&all, &one);
     }
     j->status = all;
+    diag_sort(&j->status);
 }
 
 static bool lower(job *j)

@@ -8,7 +8,8 @@
  * Only parameters annotated without a shape (a bare pl.Tensor) make two typings of one function differ:
  * all others have the type that is written, whoever calls.
  *
- * Errors are collected in frontend.errors; each gets the text of its source line here. */
+ * Errors are collected in frontend.errors; each gets the text of its source line here. At the end they are
+ * put in order, see base/diag.h. */
 #include "frontend/lower.h"
 #include "frontend/scopes.h"
 #include "frontend/signature.h"
@@ -158,6 +159,10 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
     int64_t errors_before = fe->error_count;
     for (int64_t i = 0; i < syntax->params.count; i++)
         scope_declare(&fl, syntax->params.items[i].name, true);
+    for (int64_t i = 0; i < syntax->refusals.count; i++) {
+        if (syntax->refusals.items[i].name != NULL)
+            scope_declare(&fl, syntax->refusals.items[i].name, true);
+    }
     scope_collect(&fl, &syntax->body);
     fl.block = &self->ir->body;
 
@@ -221,6 +226,7 @@ pypto_status frontend_check(arena *a, const frontend_embedder *embedder, const i
     fe->program = ir_program_create(a, "check");
     for (int32_t i = 0; i < count; i++)
         (void)specialise(fe, functions[i], NULL, 0);
+    diag_sort(&fe->errors);
     return fe->errors;
 }
 
@@ -237,5 +243,6 @@ pypto_status frontend_lower(arena *a, const frontend_embedder *embedder, int32_t
     lower_entry(fe, entry, args, arg_count);
     if (status_ok(fe->errors))
         order_functions(fe);
+    diag_sort(&fe->errors);
     return fe->errors;
 }

@@ -242,6 +242,8 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
         const syntax_refusal *refusal = &syntax->refusals.items[i];
         report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, refusal->span, refusal->hint,
                "'%s': a DSL function cannot have %s", syntax->name, refusal->what);
+        if (refusal->name != NULL)
+            scope_poison(fl, scope_find(fl, refusal->name));
     }
     for (int64_t i = 0; i < syntax->params.count; i++) {
         declare_param(fl, &syntax->params.items[i], i < count ? &given[i] : NULL);

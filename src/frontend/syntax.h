@@ -101,6 +101,7 @@ typedef struct syntax_refusal {
     const char *what; /* "keyword-only parameter 'x'" */
     const char *hint;
     pypto_span span;
+    const char *name; /* of the parameter, which the body may mention; NULL: it is none */
 } syntax_refusal;
 
 typedef struct syntax_function {

@@ -161,9 +161,9 @@ def test_several_mistakes_come_together_without_their_consequences():
     assert [d.message.partition(":")[0] for d in caught.value.diagnostics] == [
         "Unknown operation 'pl.lod'",
         "Undefined variable 'missing'",
+        "Undefined variable 'r' on some paths",
         "if condition must be a Bool-typed scalar, not a Scalar of type int32",
         "'+' requires same numeric dtype category, not int32 and fp32",
-        "Undefined variable 'r' on some paths",
     ]
     assert "did you mean 'pl.load'" in caught.value.hint
     shown = str(caught.value)

@@ -692,7 +692,7 @@ static void parse_params(parser *p, syntax_function *f)
             param.fallback = parse_expr(p);
         if (variadic) {
             syntax_refusal refusal = {arena_printf(p->a, "*%s", param.name), "name every parameter",
-                                      param.span};
+                                      param.span, param.name};
             vec_push(p->a, &f->refusals, refusal);
         } else if (f->refusals.count == 0) {
             vec_push(p->a, &f->params, param);

@@ -55,6 +55,49 @@ static void the_table_is_sound(void **state)
     assert_string_equal(pypto_error_kind_name((pypto_error_kind)99), "");
 }
 
+/* The messages of a status, in order. */
+static void assert_messages(const pypto_status *status, const char *expected)
+{
+    char all[256] = "";
+    for (const pypto_diagnostic *d = status->diagnostics; d != NULL; d = d->next) {
+        strcat(all, d->message);
+        strcat(all, " ");
+    }
+    assert_string_equal(all, expected);
+}
+
+static void errors_are_sorted_by_importance_and_place(void **state)
+{
+    (void)state;
+    static const struct {
+        diag_code code;
+        const char *file;
+        int line;
+        int column;
+        const char *message;
+    } rows[] = {
+        {DIAG_BAD_DEVICE_SET, "a", 1, 0, "whole"},   {DIAG_SHAPE_MISMATCH, "a", 2, 4, "type2"},
+        {DIAG_SHAPE_MISMATCH, "a", 2, 1, "type1"},   {DIAG_UNDEFINED_NAME, "b", 1, 0, "name2"},
+        {DIAG_BAD_ANNOTATION, "a", 9, 0, "name1"},   {DIAG_BAD_LOOP, "a", 10, 0, "form"},
+        {DIAG_UNDEFINED_NAME, "b", 1, 0, "name2"},   {DIAG_UNDEFINED_NAME, NULL, 0, 0, "name3"},
+        {DIAG_SHAPE_MISMATCH, "a", 2, 4, "another"}, {DIAG_UNDEFINED_NAME, "b", 1, 0, "name2"},
+    };
+    pypto_status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        diag_add(&status, rows[i].code,
+                 (pypto_span){rows[i].file, rows[i].line, rows[i].column, 0, 0}, NULL, "%s",
+                 rows[i].message);
+    assert_int_equal(status.kind, PYPTO_ERROR_VALUE);
+    diag_sort(&status);
+    assert_messages(&status, "name1 name2 name3 form type1 type2 another whole ");
+    assert_int_equal(status.kind, PYPTO_ERROR_PARSER_TYPE);
+    diag_sort(&status);
+    assert_messages(&status, "name1 name2 name3 form type1 type2 another whole ");
+    pypto_status_clear(&status);
+    diag_sort(&status);
+    assert_true(status_ok(status));
+}
+
 static void success_owns_nothing(void **state)
 {
     (void)state;
@@ -279,6 +322,7 @@ int main(void)
     unsetenv("PYPTO_CODES_LOG"); /* what is made here says nothing about who makes it elsewhere */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(errors_are_sorted_by_importance_and_place),
         cmocka_unit_test(success_owns_nothing),
         cmocka_unit_test(a_status_owns_copies),
         cmocka_unit_test(everything_is_shown),

@@ -205,8 +205,8 @@ static void test_all_errors_are_collected(void **state)
     const expected_error errors[] = {
         {"PYPTO-S106", 1, 8, "Undefined variable 'one'", NULL},
         {"PYPTO-S106", 2, 23, "Undefined variable 'two'", NULL},
-        {"PYPTO-T209", 3, 10, "while condition must be a Bool-typed scalar", NULL},
         {"PYPTO-S106", 5, 24, "Undefined variable 'three'", NULL},
+        {"PYPTO-T209", 3, 10, "while condition must be a Bool-typed scalar", NULL},
     };
     expect_errors(&l, KERNEL_LINE, errors, 4);
     assert_string_equal(l.status.diagnostics->source, "    m = one + 1");
