@@ -135,13 +135,15 @@ def transfers(program):
         name, unit, *numbers, count = line.split("\t")
         median[name] = float(numbers[0])
         print(f"  {name:<34} {unit:<3} " + " ".join(f"{float(x):10.3f}" for x in numbers) + f"  n={count}")
-    print("  put and get against memcpy, of medians")
+    print("  put, get, put of INT32 in place and from 4 bytes further on against memcpy, of medians")
     for name in median:
         kind, _, size = name.rpartition("_")
         if kind == "memcpy_out":
-            put = median[f"put_{size}"] / median[name]
+            put, words, apart = (
+                median[f"{figure}_{size}"] / median[name] for figure in ("put", "put_int32", "put_int32_apart")
+            )
             get = median[f"get_{size}"] / median[f"memcpy_in_{size}"]
-            print(f"    {int(size):>9} bytes   {put:6.2f} {get:6.2f}")
+            print(f"    {int(size):>9} bytes   {put:6.2f} {get:6.2f} {words:6.2f} {apart:6.2f}")
     checks = median["checked_place"] - median["place_of_put"]
     share = 100 * checks / median["put_notify_1024"]
     print(f"  checks, of a put of 1 KiB that the peer has waited for: {share:.2f} %")

@@ -3,7 +3,8 @@
  *     transfers [rounds]      one line per figure: name, unit, median, min, max, rounds
  *
  * For each size, in turns within the same rounds: put and get of rank 0, and memcpy between the very same
- * addresses; then put, notify and wait in turns by both ranks, one way. Last, at 1 KiB: the checks of one put
+ * addresses; the put once more of INT32, whose words must stay whole, in place and from 4 bytes further on; then
+ * put, notify and wait in turns by both ranks, one way. Last, at 1 KiB: the checks of one put
  * (peer, and both boxes) by themselves, and a put that moves nothing. */
 #include "runtime/box.h"
 
@@ -17,7 +18,20 @@
 #define MOST_BYTES ((int64_t)64 << 20)
 #define MAX_ROUNDS 101
 
-enum { COPY_OUT, PUT, COPY_IN, GET, ONE_WAY, NOTIFY, PLACES, CHECKS, NOTHING, FIGURES };
+enum {
+    COPY_OUT,
+    PUT,
+    COPY_IN,
+    GET,
+    PUT_WORDS,
+    PUT_APART,
+    ONE_WAY,
+    NOTIFY,
+    PLACES,
+    CHECKS,
+    NOTHING,
+    FIGURES
+};
 enum { DATA, SIGNAL, BYTES, ROUNDS, TIMES };
 
 static double now_us(void)
@@ -101,6 +115,14 @@ static void measure(pld_core *core, const pld_arg *args)
     const int32_t rank = pld_get_comm(core, data)->rank;
     const pld_tensor here = pld_part(core, data, PLD_AT(0, 0), PLD_EXTENTS(PLD_DROP, bytes));
     const pld_tensor there = pld_part(core, data, PLD_AT(1, 0), PLD_EXTENTS(PLD_DROP, bytes));
+    pld_tensor words[3]; /* there, here, and here but for the first word */
+    for (int part = 0; part < 3; ++part) {
+        words[part] = part == 0 ? there : here;
+        words[part].dtype = PYPTO_INT32;
+        words[part].shape[0] = (bytes - (part == 2 ? 4 : 0)) / 4;
+        words[part].data += part == 2 ? 4 : 0;
+    }
+    const int64_t *all_but_one = words[2].shape;
     const pld_window *window = data->window;
     char *peer = window->device_base + window->stride + (there.data - window->base);
     int64_t round = 0;
@@ -114,6 +136,13 @@ static void measure(pld_core *core, const pld_arg *args)
                 case PUT: pld_put(core, &there, 1, &here, NULL, NULL, NULL, PLD_PLAIN); break;
                 case COPY_IN: memcpy(here.data, peer, (size_t)bytes); break;
                 case GET: pld_get(core, &here, 1, &there, NULL, NULL, NULL); break;
+                case PUT_WORDS:
+                    pld_put(core, &words[0], 1, &words[1], NULL, NULL, NULL, PLD_PLAIN);
+                    break;
+                case PUT_APART:
+                    pld_put(core, &words[0], 1, &words[2], PLD_AT(0), PLD_AT(0), all_but_one,
+                            PLD_PLAIN);
+                    break;
                 case PLACES: place(core, &there, 1, &here, false); break;
                 case CHECKS: place(core, &there, 1, &here, true); break;
                 case NOTHING:
@@ -234,9 +263,9 @@ static void report(const char *name, int64_t bytes, float *values, int rounds)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[FIGURES] = {"memcpy_out",   "put",           "memcpy_in",
-                                               "get",          "put_notify",    "notify",
-                                               "place_of_put", "checked_place", "put_of_nothing"};
+    static const char *const names[FIGURES] = {
+        "memcpy_out", "put",    "memcpy_in",    "get",           "put_int32",     "put_int32_apart",
+        "put_notify", "notify", "place_of_put", "checked_place", "put_of_nothing"};
     static float times[2][FIGURES][MAX_ROUNDS];
     static const int32_t ids[] = {0, 1};
     const int rounds = argc > 1 ? atoi(argv[1]) : 21;

@@ -13,6 +13,12 @@
 
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #define PIECE (INT64_C(4) << 20)
 
 /* A reduced box: byte strides, outermost first. */
@@ -190,15 +196,50 @@ static void copy_whole(char *target, const char *source)
 }
 #endif
 
-/* Words by words; a packed run in the largest pieces that stay whole, where both sides allow it, which
- * makes it as fast as a memcpy. */
+#if WHOLE_BYTES == 16
+/* The four words that begin `shift` words into eight. */
+#if defined(__SSE2__)
+#define JOINED(low, high, shift)                                            \
+    ((whole_words)_mm_or_si128(_mm_srli_si128((__m128i)(low), 4 * (shift)), \
+                               _mm_slli_si128((__m128i)(high), 16 - 4 * (shift))))
+#else
+#define JOINED(low, high, shift) \
+    ((whole_words)vextq_u32((uint32x4_t)(low), (uint32x4_t)(high), shift))
+#endif
+
+/* The source lies `shift` words behind a multiple of 16 bytes. */
+#define COPY_SHIFTED(shift)                                                                      \
+    for (int64_t i = 1; i <= pieces; ++i, target += 16) {                                        \
+        const whole_words high = *(const volatile whole_words *)(const void *)(blocks + 16 * i); \
+        *(volatile whole_words *)(void *)target = JOINED(low, high, shift);                      \
+        low = high;                                                                              \
+    }
+
+/* Where the sides differ mod 16, an aligned piece of the target is put together from two neighbouring aligned
+ * pieces of the source: a load or a store that is not aligned promises nothing. Reads the source up to the end
+ * of the piece that holds its last word. */
+static void copy_shifted(char *target, const char *source, int64_t pieces)
+{
+    const int64_t shift = (int64_t)((uintptr_t)source & 15) / 4;
+    const char *const blocks = source - shift * 4;
+    whole_words low = *(const volatile whole_words *)(const void *)blocks;
+    switch (shift) {
+    case 1: COPY_SHIFTED(1) break;
+    case 2: COPY_SHIFTED(2) break;
+    default: COPY_SHIFTED(3) break;
+    }
+}
+#endif
+
+/* Words by words; a packed run in the largest pieces that stay whole, which makes it about as fast as a
+ * memcpy. */
 static void copy_words(char *target, int64_t target_step, const char *source, int64_t source_step,
                        int64_t count)
 {
     const uintptr_t mask = WHOLE_BYTES - 1;
     const int64_t words = WHOLE_BYTES / 4;
-    if (target_step == 4 && source_step == 4 &&
-        ((uintptr_t)target & mask) == ((uintptr_t)source & mask)) {
+    const bool packed = target_step == 4 && source_step == 4;
+    if (packed && ((uintptr_t)target & mask) == ((uintptr_t)source & mask)) {
         for (; count > 0 && ((uintptr_t)target & mask) != 0; --count, target += 4, source += 4)
             copy_word(target, source);
         for (; count >= 4 * words; count -= 4 * words) {
@@ -210,6 +251,21 @@ static void copy_words(char *target, int64_t target_step, const char *source, in
         for (; count >= words; count -= words, target += WHOLE_BYTES, source += WHOLE_BYTES)
             copy_whole(target, source);
     }
+#if WHOLE_BYTES == 16
+    else if (packed && count >= 4 * words) {
+        /* At least 4 words first, and not the last piece: nothing outside of the source is read. */
+        for (int i = 0; i < words || ((uintptr_t)target & mask) != 0;
+             ++i, target += 4, source += 4) {
+            copy_word(target, source);
+            --count;
+        }
+        const int64_t pieces = count / words - 1;
+        copy_shifted(target, source, pieces);
+        count -= pieces * words;
+        target += pieces * WHOLE_BYTES;
+        source += pieces * WHOLE_BYTES;
+    }
+#endif
     for (int64_t i = 0; i < count; ++i, target += target_step, source += source_step)
         copy_word(target, source);
 }
