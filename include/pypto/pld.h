@@ -273,7 +273,8 @@ typedef enum pld_compare {
     PLD_GREATER_EQUAL
 } pld_compare;
 
-/* A condition on one element of an integer, BOOL or float tensor. The element is read when the task could
+/* A condition on one element of an integer, BOOL or float tensor; UINT64 compares as the number it is, and a NaN
+ * is only unequal. The element is read when the task could
  * start, and counts as read by it: what writes it comes before the task, or after. */
 typedef struct pld_predicate {
     const pld_tensor *tensor;

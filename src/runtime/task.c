@@ -107,6 +107,8 @@ static bool may_run(const task *t)
         return true;
     const bool real = dtype == PYPTO_FP32 || dtype == PYPTO_FP16 || dtype == PYPTO_BF16;
     const int64_t number = real ? 0 : element_int(dtype, t->tested.data);
+    if (dtype == PYPTO_UINT64 && number < 0) /* it is larger than any limit */
+        return t->compare == PLD_NOT_EQUAL || t->compare >= PLD_GREATER;
     const float fraction = real ? element_float(dtype, t->tested.data) : 0.0f;
     const bool less = real ? (double)fraction < (double)t->limit : number < t->limit;
     const bool equal = real ? (double)fraction == (double)t->limit : number == t->limit;
@@ -235,6 +237,17 @@ static void out_of_memory(pld_core *core)
     task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another task");
 }
 
+/* Whether there are numbers of the type, and not only bytes that hold some. */
+static bool compares(pypto_dtype dtype)
+{
+    static const char class_of[PYPTO_DTYPE_COUNT] = {
+#define CLASS_OF(name, text, bits, class_) class_,
+        PYPTO_DTYPES(CLASS_OF)
+#undef CLASS_OF
+    };
+    return (uint32_t)dtype < PYPTO_DTYPE_COUNT && strchr("biuf", class_of[dtype]) != NULL;
+}
+
 /* The element is found now, and read when the task could start. */
 static void test_element(pld_core *core, task *t, const pld_predicate *predicate)
 {
@@ -243,6 +256,14 @@ static void test_element(pld_core *core, task *t, const pld_predicate *predicate
     if (predicate == NULL)
         return;
     const pld_tensor *tensor = predicate->tensor;
+    if (!compares((pypto_dtype)tensor->dtype)) {
+        char name[NAME_TEXT];
+        task_fail(core, DIAG_KERNEL_FAILED,
+                  "a predicate compares integers, BOOL or floats, and %s is of %s, which is for "
+                  "storage only",
+                  task_describe(core, tensor, name, sizeof name),
+                  pypto_dtype_name((pypto_dtype)tensor->dtype));
+    }
     const int64_t at = box_check(core, "a predicate", tensor, predicate->indices, one);
     t->tested.dtype = tensor->dtype;
     t->tested.window = tensor->window;
