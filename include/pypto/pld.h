@@ -274,8 +274,8 @@ typedef enum pld_compare {
 } pld_compare;
 
 /* A condition on one element of an integer, BOOL or float tensor; UINT64 compares as the number it is, and a NaN
- * is only unequal. The element is read when the task could
- * start, and counts as read by it: what writes it comes before the task, or after. */
+ * is only unequal. The element is read when the task could start, and counts as read by it: what writes it comes
+ * before the task, or after. */
 typedef struct pld_predicate {
     const pld_tensor *tensor;
     const int64_t *indices; /* one per dimension */

@@ -6,7 +6,8 @@
  * memcpy, rows of a matrix are one per row, and a column is a plain loop.
  *
  * A transfer of gigabytes must not keep its rank from noticing that the call was given up: the poison
- * is looked at behind every PIECE bytes. */
+ * is looked at behind every PIECE bytes, and behind every ADDED elements of an atomic add, each of which takes
+ * as long as a cache line of a copy. */
 #include "runtime/box.h"
 
 #include "sched/describe.h"
@@ -14,12 +15,13 @@
 #include <string.h>
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
 #define PIECE (INT64_C(4) << 20)
+#define ADDED (INT64_C(64) << 10)
 
 /* A reduced box: byte strides, outermost first. */
 typedef struct loops {
@@ -119,7 +121,7 @@ static int64_t extent_of(const loops *l, const int64_t *step)
 }
 
 /* A box that moves up within its own bytes is copied from its end, as memmove does. */
-static void order(loops *l)
+static void order(loops *l, box_mode mode)
 {
     const uintptr_t target = (uintptr_t)l->target;
     const uintptr_t source = (uintptr_t)l->source;
@@ -128,8 +130,9 @@ static void order(loops *l)
     if (!l->overlap || target <= source)
         return;
     for (int32_t i = 0; i < l->depth; ++i) {
-        if (i == l->depth - 1 && l->target_step[i] == l->width && l->source_step[i] == l->width)
-            break; /* memmove sees to it */
+        if (i == l->depth - 1 && mode != BOX_ADD && l->target_step[i] == l->width &&
+            l->source_step[i] == l->width)
+            break; /* move_run() sees to it */
         l->target += (l->count[i] - 1) * l->target_step[i];
         l->source += (l->count[i] - 1) * l->source_step[i];
         l->target_step[i] = -l->target_step[i];
@@ -337,23 +340,33 @@ static void move_piece(const loops *l, char *target, int64_t target_step, const 
         copy_strided(target, target_step, source, source_step, count, l->width);
 }
 
-/* The innermost dimension. An overlapping one goes in one piece: memmove knows its direction. */
+static int64_t elements_of_a_piece(const loops *l, box_mode mode)
+{
+    return mode == BOX_ADD ? ADDED : PIECE / l->width;
+}
+
+/* The innermost dimension, in pieces; a packed one that moves up within its own bytes from its end. */
 static void move_run(pld_core *core, const loops *l, box_mode mode, pypto_dtype dtype)
 {
     const int32_t last = l->depth - 1;
     const int64_t target_step = last < 0 ? l->width : l->target_step[last];
     const int64_t source_step = last < 0 ? l->width : l->source_step[last];
-    const int64_t most = PIECE / l->width;
-    char *target = l->target;
-    const char *source = l->source;
-    int64_t count = last < 0 ? 1 : l->count[last];
-    for (; count > most && !l->overlap; count -= most) {
-        move_piece(l, target, target_step, source, source_step, most, mode, dtype);
-        target += most * target_step;
-        source += most * source_step;
-        task_check(core);
+    const int64_t most = elements_of_a_piece(l, mode);
+    const bool from_end =
+        l->overlap && target_step > 0 && (uintptr_t)l->target > (uintptr_t)l->source;
+    int64_t begin = 0, end = last < 0 ? 1 : l->count[last];
+    while (begin < end) {
+        const int64_t count = end - begin < most ? end - begin : most;
+        const int64_t at = from_end ? end - count : begin;
+        move_piece(l, l->target + at * target_step, target_step, l->source + at * source_step,
+                   source_step, count, mode, dtype);
+        if (from_end)
+            end -= count;
+        else
+            begin += count;
+        if (begin < end)
+            task_check(core);
     }
-    move_piece(l, target, target_step, source, source_step, count, mode, dtype);
 }
 
 /* Elements of 4 bits move as the bytes that hold two of them. */
@@ -379,19 +392,19 @@ void box_move(pld_core *core, const box *b, box_mode mode, pypto_dtype dtype)
     }
     if (!reduce(b, &l))
         return;
-    order(&l);
+    order(&l, mode);
     const int32_t outer = l.depth - 1; /* the innermost is the run */
     if (outer <= 0) {
         move_run(core, &l, mode, dtype);
         return;
     }
-    const int64_t run_bytes = l.count[outer] * l.width;
+    const int64_t most = elements_of_a_piece(&l, mode);
     int64_t index[PYPTO_MAX_DIMS] = {0};
     int64_t moved = 0;
     for (;;) {
         move_run(core, &l, mode, dtype);
-        moved += run_bytes;
-        if (moved > PIECE) {
+        moved += l.count[outer];
+        if (moved > most) {
             task_check(core);
             moved = 0;
         }

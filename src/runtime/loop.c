@@ -316,14 +316,52 @@ static bool depend(dispatch *d)
     return true;
 }
 
+/* ---- poison ---- */
+
+/* Drops what belongs to poisoned calls. True when there was something to obey. */
+static bool obey_poison(rank *r)
+{
+    const uint64_t poison = atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst);
+    if (poison <= r->s.poison_seen)
+        return false;
+    sched_drop(&r->s, poison);
+    for (outer_wait **link = &r->s.outer; *link != NULL;) {
+        if (call_of(waiting_dispatch(*link)) <= poison)
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+    count_waiting(r);
+    for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
+        next = d->next;
+        if (call_of(d) > poison)
+            continue;
+        tasks_drop(d);
+        complete(d);
+    }
+    r->s.poison_seen = poison;
+    atomic_store_explicit(&r->s.header->acknowledged, poison, memory_order_seq_cst);
+    sched_ring_host(&r->s);
+    return true;
+}
+
 /* ---- taking records ---- */
+
+/* Gigabytes take longer than a call that has failed waits for its ranks. */
+#define CLEARED_AT_ONCE (INT64_C(4) << 20)
 
 static void clear_ranges(rank *r, queue_record *record)
 {
     char *slice = segment_slice(&r->s.seg, r->s.rank);
     const heap_block *ranges = record_ranges(record);
-    for (int32_t i = 0; i < record->item_count; ++i)
-        memset(slice + ranges[i].offset, 0, (size_t)ranges[i].bytes);
+    for (int32_t i = 0; i < record->item_count; ++i) {
+        for (int64_t done = 0; done < ranges[i].bytes; done += CLEARED_AT_ONCE) {
+            const int64_t left = ranges[i].bytes - done;
+            const int64_t bytes = left < CLEARED_AT_ONCE ? left : CLEARED_AT_ONCE;
+            memset(slice + ranges[i].offset + done, 0, (size_t)bytes);
+            obey_poison(r);
+        }
+    }
 }
 
 static bool can_take(rank *r)
@@ -392,33 +430,6 @@ static bool has_work(void *context)
         if (wait_satisfied(&r->s.seg, &waiting->entry))
             return true;
     return can_take(r);
-}
-
-/* Drops what belongs to poisoned calls. True when there was something to obey. */
-static bool obey_poison(rank *r)
-{
-    const uint64_t poison = atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst);
-    if (poison <= r->s.poison_seen)
-        return false;
-    sched_drop(&r->s, poison);
-    for (outer_wait **link = &r->s.outer; *link != NULL;) {
-        if (call_of(waiting_dispatch(*link)) <= poison)
-            *link = (*link)->next;
-        else
-            link = &(*link)->next;
-    }
-    count_waiting(r);
-    for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
-        next = d->next;
-        if (call_of(d) > poison)
-            continue;
-        tasks_drop(d);
-        complete(d);
-    }
-    r->s.poison_seen = poison;
-    atomic_store_explicit(&r->s.header->acknowledged, poison, memory_order_seq_cst);
-    sched_ring_host(&r->s);
-    return true;
 }
 
 /* ---- a rank's life ---- */

@@ -156,3 +156,49 @@ print(children() == before)
         transport,
     )
     assert words == ["True", "True"]
+
+
+# Adds of bytes, because copying would be over too soon. Both ways of walking over a box: one run, many rows.
+TRANSFER = """
+@pl.jit.incore
+def adding(y: pl.Out[pl.Tensor[[1], pl.INT32]], win: pl.InOut[pld.DistributedTensor[[ROWS, 4], pl.UINT8]],
+           times: pl.Scalar[pl.INT64]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    for i in pl.range(times):
+        pld.tensor.put(win, me, win, [0, 0], [0, 0], [ROWS, COLUMNS], atomic=pld.AtomicType.Add)
+    pl.write(y, [0], 1)
+
+@pl.jit
+def transfer_wrapper(y: pl.Out[pl.Tensor[[1], pl.INT32]],
+                     win: pl.InOut[pld.DistributedTensor[[ROWS, 4], pl.UINT8]], times: pl.Scalar[pl.INT64]):
+    adding(y, win, times)
+
+@pl.jit.host
+def transfer(y: pl.Out[pl.Tensor[[NR, 1], pl.INT32]], times: pl.Scalar[pl.INT64]):
+    buffer = pld.alloc_window_buffer([ROWS, 4], dtype=pl.UINT8)
+    win = pld.window(buffer, [ROWS, 4], dtype=pl.UINT8)
+    for r in pl.range(pld.world_size()):
+        transfer_wrapper(y[r], win, times, device=r)
+
+def children():
+    return open(f"/proc/self/task/{os.getpid()}/children").read().split()
+done = np.zeros((2, 1), np.int32)
+transfer(done, 0, config=cfg)
+before = children()
+send(signal.SIGINT)
+try:
+    transfer(done, 1, config=cfg)
+    print("never interrupted")
+except KeyboardInterrupt:
+    print(time.monotonic() - sent < 1)
+after_it()
+print(children() == before)
+"""
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("columns", [4, 3])
+def test_ctrl_c_in_the_middle_of_a_large_transfer(columns, transport):
+    """A transfer that did not look would be over 50 ms too late, and its worker killed."""
+    sizes = f"ROWS, COLUMNS = {1 << 26}, {columns}\n"
+    assert run(sizes + TRANSFER, transport) == ["True", "True"]

@@ -127,7 +127,7 @@ static void test_boxes_move_like_their_elements(void **state)
         const int64_t width = pypto_dtype_bytes(dtype);
         const bool overlap = turn % 2 == 1;
         box_mode mode = dtype == PYPTO_INT32 ? BOX_WORDS : BOX_COPY;
-        if (!overlap && pick(3) == 0)
+        if (pick(3) == 0)
             mode = BOX_ADD;
         random_box b;
         pick_box(&b, PLACE_BYTES / width / 2, overlap);
