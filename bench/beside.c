@@ -297,7 +297,8 @@ static const pld_function host_entry = {.name = "host",
                                         .params = host_params,
                                         .ndims = 1,
                                         .dims = dims};
-static const pld_buffer_info buffers[] = {{"data_buf", 0}, {"signal_buf", 0}};
+static const pld_buffer_info buffers[] = {{"data_buf", 0, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 0, PLD_NO_COLLECTIVES}};
 static const pld_function *const functions[] = {&kernel, &chip, &host_entry};
 static const pld_program table = {.abi = PLD_ABI,
                                   .size = sizeof(pld_program),

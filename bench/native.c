@@ -155,7 +155,8 @@ static const pld_param host_params[] = {
      .world_dim = 0},
     {.name = "count", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
 };
-static const pld_buffer_info buffers[] = {{"data_buf", 0}, {"signal_buf", 0}};
+static const pld_buffer_info buffers[] = {{"data_buf", 0, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 0, PLD_NO_COLLECTIVES}};
 
 #define PROGRAM(variable, code)                                             \
     static const pld_function variable##_host = {.name = #variable,         \

@@ -226,7 +226,8 @@ static const pld_function host_entry = {.name = "host",
                                         .run_host = host_function,
                                         .nparams = 3,
                                         .params = host_params};
-static const pld_buffer_info buffers[] = {{"data_buf", 0}, {"signal_buf", 0}};
+static const pld_buffer_info buffers[] = {{"data_buf", 0, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 0, PLD_NO_COLLECTIVES}};
 static const pld_function *const functions[] = {&kernel, &chip, &host_entry};
 static const pld_program table = {.abi = PLD_ABI,
                                   .size = sizeof(pld_program),

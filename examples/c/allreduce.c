@@ -147,7 +147,8 @@ static const pld_function orchestrator_function = {
 
 static const pld_function *const functions[] = {&reduce_step_function, &chip_orch_function,
                                                 &orchestrator_function};
-static const pld_buffer_info buffers[] = {{"data_buf", 105}, {"signal_buf", 106}};
+static const pld_buffer_info buffers[] = {{"data_buf", 105, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 106, PLD_NO_COLLECTIVES}};
 
 static const pld_program program_table = {
     .abi = PLD_ABI,

@@ -50,7 +50,7 @@ typedef struct pld_window {
     int64_t stride;    /* bytes from a device's slice to the next device's */
     int64_t bytes;     /* logical size of the buffer on each rank */
     int32_t buffer;    /* index of the allocation in pld_program.buffers, for reports */
-    int32_t reserved;
+    int32_t channels;  /* of collectives, behind the buffer: see pld_buffer_info */
 } pld_window;
 
 /* A typed view of memory: a tensor that the host passed, or (window != NULL) my slice of a window.
@@ -457,4 +457,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #ifdef __cplusplus
 }
 #endif
+
+#include <pypto/pld_collectives.h>
+
 #endif

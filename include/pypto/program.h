@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Layout version of pld_program, checked when a program is loaded. Changes with this header. */
-#define PLD_ABI 1u
+#define PLD_ABI 2u
 
 /* One call of a host function. Opaque; valid during that call, on its thread. */
 typedef struct pld_host pld_host;
@@ -74,10 +74,19 @@ typedef struct pld_function {
     const char *const *dims; /* names of the dynamic dimensions */
 } pld_function;
 
+/* Whether cells of a window buffer are the signal of a collective. The runtime keeps such a signal's channel, which
+ * its flags and small messages travel through, behind the buffer on each device. */
+typedef enum pld_collectives {
+    PLD_NO_COLLECTIVES = 0,
+    PLD_ONE_SIGNAL = 1,  /* one signal, which begins with the buffer's first cell */
+    PLD_MANY_SIGNALS = 2 /* signals anywhere in the buffer that do not overlap */
+} pld_collectives;
+
 /* One pld.alloc_window_buffer statement. */
 typedef struct pld_buffer_info {
     const char *name;
     int32_t line;
+    pld_collectives collectives;
 } pld_buffer_info;
 
 typedef struct pld_program {

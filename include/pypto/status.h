@@ -32,7 +32,8 @@ extern "C" {
     X(SYSTEM, "SystemError")                          \
     X(INTERNAL, "InternalError")                      \
     X(PARSER, "ParserError")                          \
-    X(SSA_VIOLATION, "SSAViolationError")
+    X(SSA_VIOLATION, "SSAViolationError")             \
+    X(COLLECTIVE_MISMATCH, "CollectiveMismatchError")
 
 typedef enum pypto_error_kind {
     PYPTO_ERROR_NONE = 0,

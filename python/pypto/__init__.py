@@ -11,7 +11,15 @@ import atexit as _atexit
 
 from . import _core
 from ._dtypes import DTYPES as _DTYPES, DataType
-from .errors import CompilerError, DeadlockError, DeviceError, Error, InternalError, WorkerDiedError
+from .errors import (
+    CollectiveMismatchError,
+    CompilerError,
+    DeadlockError,
+    DeviceError,
+    Error,
+    InternalError,
+    WorkerDiedError,
+)
 
 __version__: str = _core.version()
 __pypto_path__ = "pypto"
@@ -21,6 +29,7 @@ _atexit.register(_core.shutdown)
 _PACKAGES = frozenset({"errors", "ir", "language", "runtime"})
 
 __all__ = [
+    "CollectiveMismatchError",
     "CompilerError",
     "DataType",
     "DeadlockError",

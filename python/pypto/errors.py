@@ -125,6 +125,10 @@ class DeadlockError(DeviceError):
     """Ranks wait for signals that nobody will send."""
 
 
+class CollectiveMismatchError(DeviceError):
+    """Ranks that do not call the same collectives with the same operands in the same order."""
+
+
 class WorkerDiedError(DeviceError):
     """A worker process ended in the middle of a call."""
 

@@ -403,6 +403,16 @@ void emit_table(emitter *e, const ir_function *f)
     emit_blank(e);
 }
 
+static const char *collectives_name(pld_collectives collectives)
+{
+    switch (collectives) {
+    case PLD_NO_COLLECTIVES: break;
+    case PLD_ONE_SIGNAL: return "PLD_ONE_SIGNAL";
+    case PLD_MANY_SIGNALS: return "PLD_MANY_SIGNALS";
+    }
+    return "PLD_NO_COLLECTIVES";
+}
+
 void emit_program_table(emitter *e)
 {
     const ir_program *p = e->p;
@@ -412,8 +422,9 @@ void emit_program_table(emitter *e)
     emit_list(e, "static const pld_function *const program_functions[] = {", items,
               p->functions.count, "};");
     for (int64_t i = 0; i < p->buffers.count; i++)
-        items[i] = arena_printf(e->a, "{%s, %d}", quoted(e, p->buffers.items[i].name),
-                                p->buffers.items[i].span.line);
+        items[i] = arena_printf(e->a, "{%s, %d, %s}", quoted(e, p->buffers.items[i].name),
+                                p->buffers.items[i].span.line,
+                                collectives_name(p->buffers.items[i].collectives));
     if (p->buffers.count > 0)
         emit_list(e, "static const pld_buffer_info program_buffers[] = {", items, p->buffers.count,
                   "};");

@@ -67,8 +67,9 @@ static const char *const compile_flags[] = {
 };
 
 /* The headers that an emitted file includes. */
-static const char *const device_headers[] = {"program.h",   "pld.h",      "pld_math.h",
-                                             "pld_small.h", "pld_tile.h", "types.h"};
+static const char *const device_headers[] = {
+    "program.h",   "pld.h",      "pld_math.h", "pld_collectives.h",
+    "pld_small.h", "pld_tile.h", "types.h"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -13,6 +13,7 @@
 #define HOST_HOST_H
 
 #include "base/diag.h"
+#include "collective/channel.h"
 #include "process/process.h"
 #include "runtime/queue.h"
 #include "sched/fiber.h"
@@ -72,6 +73,7 @@ typedef struct host_window {
     bool allocated;
     int64_t offset; /* in every slice */
     int64_t bytes;  /* logical */
+    int64_t block;  /* bytes taken: the channels of collectives are behind the window */
     uint64_t devices;
     pld_window view; /* what host-side views point to: base is on device 0 */
 } host_window;

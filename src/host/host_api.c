@@ -101,17 +101,23 @@ pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint
         host_error(host, DIAG_BAD_DISPATCH, MORE_DEVICES,
                    "window buffer '%s' is used on devices that the run does not have (it has %d)",
                    buffer_name(host, buffer), host->w->device_count);
-    int64_t offset;
-    pypto_status status = window_take(host->w, bytes, devices, buffer_name(host, buffer), &offset);
+    const int32_t ranks = __builtin_popcountll(devices);
+    const int32_t channels = channel_count(host->table->buffers[buffer].collectives, bytes, ranks);
+    int64_t offset, block;
+    if (!channel_block(bytes, channels, ranks, &block))
+        host_error(host, DIAG_NO_SPACE, NULL, "window buffer '%s' is too large",
+                   buffer_name(host, buffer));
+    pypto_status status = window_take(host->w, block, devices, buffer_name(host, buffer), &offset);
     if (!status_ok(status))
         host_leave(host, status);
-    *window =
-        (host_window){.allocated = true, .offset = offset, .bytes = bytes, .devices = devices};
+    *window = (host_window){
+        .allocated = true, .offset = offset, .bytes = bytes, .block = block, .devices = devices};
     window->view = (pld_window){.base = segment_slice(&host->w->seg, 0) + offset,
                                 .device_base = segment_slice(&host->w->seg, 0) + offset,
                                 .stride = host->w->seg.set->stride,
                                 .bytes = bytes,
-                                .buffer = buffer};
+                                .buffer = buffer,
+                                .channels = channels};
     return (pld_buffer){buffer};
 }
 
@@ -163,6 +169,7 @@ static void encode_tensor(pld_host *host, queue_arg *to, const pld_tensor *t)
     to->devices = window->devices;
     to->window_start = window->offset;
     to->window_bytes = window->bytes;
+    to->channels = window->view.channels;
     to->data = window->offset + (t->data - window->view.base);
 }
 

@@ -107,7 +107,7 @@ static pypto_status post_clear(pld_host *host, clearing *c, int32_t device)
     heap_block *ranges = record_ranges(record);
     for (int32_t i = 0, k = 0; i < host->table->nbuffers; ++i)
         if (host->windows[i].allocated && (host->windows[i].devices >> device & 1) != 0)
-            ranges[k++] = (heap_block){host->windows[i].offset, host->windows[i].bytes};
+            ranges[k++] = (heap_block){host->windows[i].offset, host->windows[i].block};
     atomic_fetch_add_explicit(&w->seg.set->outstanding, 1, memory_order_relaxed);
     c->sequences[device] = queue_publish(&w->writers[device], record);
     return STATUS_OK;
@@ -129,7 +129,7 @@ pypto_status windows_release(pld_host *host)
     pypto_status status = c->ranges == NULL || c->sequences == NULL ? diag_no_memory() : STATUS_OK;
     for (int32_t i = 0; status_ok(status) && i < host->table->nbuffers; ++i)
         if (host->windows[i].allocated)
-            c->ranges[c->count++] = (heap_block){host->windows[i].offset, host->windows[i].bytes};
+            c->ranges[c->count++] = (heap_block){host->windows[i].offset, host->windows[i].block};
     for (int32_t device = 0; status_ok(status) && device < w->device_count; ++device)
         status = post_clear(host, c, device);
     if (!status_ok(status)) {

@@ -265,6 +265,7 @@ typedef struct ir_buffer {
     const char *name;
     pypto_span span;
     ir_device_set devices;
+    pld_collectives collectives;
 } ir_buffer;
 
 struct ir_program {

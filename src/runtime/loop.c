@@ -164,6 +164,7 @@ static void fill_tensor(dispatch *d, int32_t i, const queue_arg *from)
                            .device_base = segment_slice(seg, 0) + from->window_start,
                            .stride = seg->set->stride,
                            .bytes = from->window_bytes,
+                           .channels = (int32_t)from->channels,
                            .buffer = from->buffer};
     tensor->window = window;
     tensor->data = slice + from->data;

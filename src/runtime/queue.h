@@ -39,6 +39,7 @@ typedef struct queue_arg {
     int64_t data;         /* tensor: offset in the segment; window: offset in the slice */
     int64_t window_start; /* window: offset of the buffer in the slice */
     int64_t window_bytes;
+    int64_t channels; /* window: of collectives, behind it */
     int64_t integer;
     double real;
     int64_t shape[PYPTO_MAX_DIMS];

@@ -26,10 +26,8 @@ bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes)
     if (rank_count < 1 || rank_count > PYPTO_MAX_RANKS || bytes < PAGE)
         return false;
     int64_t position = PAGE;
-    const int64_t flags = (int64_t)SEGMENT_DOMAINS * rank_count * rank_count * CACHE_LINE;
     header->ranks_offset = take(&position, bytes, (int64_t)sizeof(rank_header) * rank_count);
-    header->flags_offset = header->ranks_offset < 0 ? -1 : take(&position, bytes, flags);
-    if (header->flags_offset < 0)
+    if (header->ranks_offset < 0)
         return false;
     /* Of what is left: 1/16 for queues, 7/16 for staging, half for windows. */
     const int64_t left = (bytes - position) & ~(int64_t)(PAGE - 1);

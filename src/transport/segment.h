@@ -4,7 +4,6 @@
  *
  *     set_header         one page, written by host and ranks
  *     rank_header[P]     state, bell, breadcrumb, failure and wait table of each rank
- *     collective flags   64-byte lines, one per (domain slot, rank, peer), for src/collective
  *     control area       dispatch queues (blocks handed out by the host)
  *     staging area       copies of the caller's tensors that ranks cannot see in place
  *     symmetric heap     P slices of `stride` bytes: a window is at the same offset in each
@@ -45,9 +44,6 @@
 #define SEGMENT_MAGIC 0x7079746f70726f67u
 #define SEGMENT_VERSION 1u
 
-/* Domains of one call that can use runtime-owned collective flags at once. */
-#define SEGMENT_DOMAINS 16
-
 /* Blocked tasks of one rank that a deadlock look can see. Untouched slots cost no memory. */
 #define WAIT_SLOTS 16384
 
@@ -58,10 +54,11 @@
 
 typedef enum wait_kind {
     WAIT_NONE,
-    WAIT_SIGNAL,   /* a cell of the own window */
-    WAIT_DEFERRED, /* the same, of a task that has ended but is not over before */
-    WAIT_DISPATCH, /* an earlier dispatch of another device */
-    WAIT_TASKS     /* tasks of the own dispatch; never published */
+    WAIT_SIGNAL,     /* a cell of the own window */
+    WAIT_DEFERRED,   /* the same, of a task that has ended but is not over before */
+    WAIT_DISPATCH,   /* an earlier dispatch of another device */
+    WAIT_COLLECTIVE, /* another device's part in a collective */
+    WAIT_TASKS       /* tasks of the own dispatch; never published */
 } wait_kind;
 
 /* What one blocked task of a rank waits for. Written by the owner before it parks; read by the host
@@ -71,19 +68,24 @@ typedef struct wait_entry {
     int32_t program;
     int32_t function; /* index in the program; -1: the dispatch itself has not started */
     int32_t line;
-    int64_t cell_offset; /* SIGNAL, DEFERRED: of the INT32 cell, from the segment's first byte */
-    int32_t expected;
-    int32_t cmp;    /* pld_wait_cmp */
-    int32_t buffer; /* allocation */
-    int32_t param;  /* parameter of the function that names the window, or -1 */
+    /* From the segment's first byte. SIGNAL, DEFERRED: of the INT32 cell. COLLECTIVE: of the flag. */
+    int64_t cell_offset;
+    int32_t expected; /* COLLECTIVE: the round */
+    int32_t cmp;      /* pld_wait_cmp */
+    int32_t buffer;   /* allocation */
+    int32_t param;    /* parameter of the function that names the window, or -1 */
     int32_t ndim;
-    int32_t device;    /* DISPATCH: the device waited for */
+    int32_t device;    /* DISPATCH, COLLECTIVE: the device waited for */
     uint64_t sequence; /* DISPATCH: its dispatch number */
     uint64_t devices;  /* SIGNAL, DEFERRED: domain */
     int64_t block;     /* SIGNAL, DEFERRED: of its task's blocks */
     int64_t blocks;
     int64_t cell[PYPTO_MAX_DIMS];
 } wait_entry;
+
+/* The flag of a collective: a fingerprint of what the rank does, above the number of the round. */
+#define FLAG_ROUND_BITS 16
+#define FLAG_ROUND(word) ((uint32_t)(word) & ((1u << FLAG_ROUND_BITS) - 1))
 
 /* The table is read while its owner may be rewriting it; the epoch tells afterwards whether it was.
  * Entries are copied as atomic words, so that what is read meanwhile is stale at worst and never
@@ -195,7 +197,6 @@ typedef struct set_header {
     uint32_t rank_count;
     uint64_t bytes;
     int64_t ranks_offset;
-    int64_t flags_offset;
     int64_t control_offset;
     int64_t control_bytes;
     int64_t staging_offset;

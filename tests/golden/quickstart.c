@@ -165,7 +165,8 @@ static const pld_function orchestrator_function = {
 
 static const pld_function *const program_functions[] = {&reduce_step_function, &chip_orch_function,
                                                         &orchestrator_function};
-static const pld_buffer_info program_buffers[] = {{"data_buf", 74}, {"signal_buf", 75}};
+static const pld_buffer_info program_buffers[] = {{"data_buf", 74, PLD_NO_COLLECTIVES},
+                                                  {"signal_buf", 75, PLD_NO_COLLECTIVES}};
 
 PYPTO_API const pld_program pypto_program = {
     .abi = PLD_ABI,

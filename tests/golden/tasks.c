@@ -457,7 +457,7 @@ static const pld_function *const program_functions[] = {&scale_function, &gate_f
                                                         &sums_function, &chip_scope_function,
                                                         &chip_function, &host_scope_function,
                                                         &host_scope_2_function, &host__function};
-static const pld_buffer_info program_buffers[] = {{"buffer", 50}};
+static const pld_buffer_info program_buffers[] = {{"buffer", 50, PLD_NO_COLLECTIVES}};
 
 PYPTO_API const pld_program pypto_program = {
     .abi = PLD_ABI,

@@ -250,7 +250,7 @@ static inline ir_var *seed_buffer(ir_program *p, ir_function *f, const char *nam
 {
     ir_var *var = seed_local(p, f, name, (ir_type){.kind = IR_BUFFER}, line);
     var->buffer = (int32_t)p->buffers.count;
-    ir_buffer buffer = {var->name, seed_span(line), {false, 0}};
+    ir_buffer buffer = {.name = var->name, .span = seed_span(line)};
     vec_push(p->a, &p->buffers, buffer);
     DO(p, &f->body, line, var, OP_ALLOC_WINDOW, operand_expr(bytes),
        (ir_operand){.kind = IR_OPERAND_NONE});

@@ -109,7 +109,7 @@ static const pld_param host_params[] = {{.name = "rows",
                                          .shape = {-1, N},
                                          .world_dim = -1}};
 static const char *const dims[] = {"ROWS"};
-static const pld_buffer_info buffers[] = {{"bell_buf", 1}};
+static const pld_buffer_info buffers[] = {{"bell_buf", 1, PLD_NO_COLLECTIVES}};
 
 #define PROGRAM(variable, code)                                                                \
     static const pld_function variable##_host = {.name = #variable,                            \

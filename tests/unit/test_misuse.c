@@ -101,7 +101,7 @@ static const pld_function host = {.name = "host",
                                   .ndims = 1,
                                   .dims = dims};
 static const pld_function *const functions[] = {&kernel, &wrapper, &host};
-static const pld_buffer_info buffers[] = {{"w_buf", 1}};
+static const pld_buffer_info buffers[] = {{"w_buf", 1, PLD_NO_COLLECTIVES}};
 static const pld_program good = {.abi = PLD_ABI,
                                  .size = sizeof(pld_program),
                                  .name = "good",

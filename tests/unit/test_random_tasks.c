@@ -412,7 +412,7 @@ static const pld_param host_params[] = {{.name = "memory",
                                          .shape = {RANKS, 2, N},
                                          .world_dim = -1},
                                         SCALAR("seed")};
-static const pld_buffer_info buffers[] = {{"bell_buf", 1}};
+static const pld_buffer_info buffers[] = {{"bell_buf", 1, PLD_NO_COLLECTIVES}};
 
 #define PROGRAM(variable)                                                             \
     static const pld_function variable##_entry = {.name = #variable,                  \

@@ -224,7 +224,8 @@ static const pld_function rounds_entry = HOST_FUNCTION("rounds_host", rounds_hos
 static const pld_function fault_entry = HOST_FUNCTION("fault_host", fault_host);
 static const pld_function flood_entry = HOST_FUNCTION("flood_host", flood_host);
 
-static const pld_buffer_info buffers[] = {{"data_buf", 1}, {"signal_buf", 2}};
+static const pld_buffer_info buffers[] = {{"data_buf", 1, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 2, PLD_NO_COLLECTIVES}};
 
 #define PROGRAM(variable, entry)                                                 \
     static const pld_function *const variable##_functions[] = {                  \

@@ -325,7 +325,8 @@ static const pld_param host_params[] = {{.name = "rows",
                                          .shape = {RANKS, ROWS, N},
                                          .world_dim = -1},
                                         SCALAR("mode")};
-static const pld_buffer_info buffers[] = {{"a_buf", 1}, {"b_buf", 2}};
+static const pld_buffer_info buffers[] = {{"a_buf", 1, PLD_NO_COLLECTIVES},
+                                          {"b_buf", 2, PLD_NO_COLLECTIVES}};
 
 #define PROGRAM(variable)                                                             \
     static const pld_function variable##_entry = {.name = #variable,                  \

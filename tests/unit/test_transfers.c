@@ -324,7 +324,8 @@ static const pld_function host_entry = {.name = "host",
                                         .run_host = host_function,
                                         .nparams = 1,
                                         .params = mode_param};
-static const pld_buffer_info buffers[] = {{"data_buf", 1}, {"signal_buf", 2}};
+static const pld_buffer_info buffers[] = {{"data_buf", 1, PLD_NO_COLLECTIVES},
+                                          {"signal_buf", 2, PLD_NO_COLLECTIVES}};
 static const pld_function *const functions[] = {&wake_function, &wrong_function, &chip_function,
                                                 &host_entry};
 static const pld_program program_table = {.abi = PLD_ABI,

@@ -24,9 +24,7 @@ static void test_areas_follow_each_other_and_fit(void **state)
             }
             const int64_t ranks_end = h.ranks_offset + (int64_t)sizeof(rank_header) * ranks;
             assert_true(h.ranks_offset >= (int64_t)sizeof(set_header));
-            assert_true(h.flags_offset >= ranks_end);
-            assert_true(h.control_offset >=
-                        h.flags_offset + (int64_t)SEGMENT_DOMAINS * ranks * ranks * CACHE_LINE);
+            assert_true(h.control_offset >= ranks_end);
             assert_true(h.staging_offset >= h.control_offset + h.control_bytes);
             assert_true(h.heap_offset >= h.staging_offset + h.staging_bytes);
             assert_true(h.heap_offset + h.stride * ranks <= sizes[i]);

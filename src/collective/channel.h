@@ -1,0 +1,120 @@
+/* Channels: what the ranks of a domain tell each other in a collective.
+ *
+ * A channel belongs to the signal that the user passes, and lies behind the signal's window buffer, in each
+ * rank's slice of the symmetric heap (so it is zero when the window is allocated). Rank r's part of it:
+ *
+ *     record          what r is doing, for reports, and the number of the latest round
+ *     flags[2][P]     64-byte lines; flags[n % 2][q] is written by rank q in round n: the number of the
+ *                     round, a fingerprint of the collective, and up to 56 bytes of message
+ *     stage[2]        2 KiB each; stage[n % 2] is filled by r before round n, read by the others behind it
+ *
+ * Round. The one primitive of all collectives: each rank writes its flag into every other rank's part, then
+ * waits until every other rank's flag of this round is in its own part. So:
+ *
+ *     (1) No rank leaves round n before all ranks have entered it.
+ *     (2) What a rank did before it entered round n is visible to those that have left it.
+ *     (3) Flags and stages of round n may be overwritten in round n + 2, because whoever enters that has left
+ *         round n + 1, which by (1) all have entered, and so all have left round n and read what they needed.
+ *
+ * (2) holds because a flag is written by a seq_cst read-modify-write behind the rank's plain accesses, and found
+ * by a seq_cst load; (1) needs that no rank skips a round, which the fingerprint checks. Numbers of rounds
+ * travel as 16 bits: by (3) a flag is at most two rounds old.
+ *
+ * A collective of a few bytes is one round with the data in flags or stages. A longer one is two: behind
+ * the first, all have entered, and windows of peers may be read and written; behind the second, all have done
+ * with that. So no rank's window is touched outside of its own call, which is the whole of the rules of
+ * entry and exit, and why a window can be used again at once (pld_collectives.h). */
+#ifndef COLLECTIVE_CHANNEL_H
+#define COLLECTIVE_CHANNEL_H
+
+#include "sched/sched.h"
+
+#include <pypto/program.h>
+
+/* ---- layout, for the host ---- */
+
+/* Channels of a buffer of `bytes` that `ranks` ranks share. */
+int32_t channel_count(pld_collectives collectives, int64_t bytes, int32_t ranks);
+/* Bytes of a window and the channels behind it. False: more than can be counted. */
+bool channel_block(int64_t window_bytes, int32_t channels, int32_t ranks, int64_t *block);
+
+/* ---- use, for the collectives ---- */
+
+#define FLAG_MESSAGE 56
+#define STAGE_BYTES 2048
+
+/* The collectives, as reports name them. */
+typedef enum collective_kind {
+    COLLECTIVE_BARRIER = 1,
+    COLLECTIVE_ALLREDUCE,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_ALLGATHER,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_ALL_TO_ALL_V
+} collective_kind;
+
+/* What all ranks of a domain have to agree on. No padding: it is hashed and compared as bytes. */
+typedef struct collective_call {
+    uint8_t kind;
+    uint8_t op;   /* pld_reduce_op */
+    uint8_t mode; /* pld_mode */
+    uint8_t dtype;
+    int32_t root;
+    int64_t count;  /* elements that each rank contributes to each */
+    int64_t offset; /* of the target in its buffer */
+    int32_t buffer; /* the target's; -1: none */
+    int32_t ranks;
+} collective_call;
+
+typedef struct channel_record {
+    _Alignas(CACHE_LINE) collective_call what;
+    int32_t function; /* where */
+    int32_t line;
+    uint32_t rounds; /* so far */
+    uint32_t busy;   /* a core of this rank is inside */
+} channel_record;
+
+typedef struct flag_line {
+    _Alignas(CACHE_LINE) _Atomic uint64_t word;
+    unsigned char message[FLAG_MESSAGE];
+} flag_line;
+
+/* A rank's part in a collective, while it lasts. */
+typedef struct collective {
+    pld_core *core;
+    const pld_comm *comm;
+    const pld_window *window; /* the signal's */
+    int64_t at;               /* of the channel, from the window's first byte */
+    channel_record *record;
+    uint64_t fingerprint;
+    uint32_t round;
+} collective;
+
+/* Begins a collective on a channel: checks the signal, tells what this rank does. */
+void collective_enter(collective *c, pld_core *core, const pld_tensor *signal,
+                      const collective_call *call);
+void collective_leave(collective *c);
+
+/* A round in three steps. Between round_begin() and round_end() each peer's flag is written once, in any
+ * order. `bytes` is FLAG_MESSAGE at most; the message's memory may be used again at once. */
+void round_begin(collective *c);
+void round_post(collective *c, int32_t peer, const void *message, int64_t bytes);
+void round_end(collective *c);
+/* A round in which every peer gets the same message, which may be empty. */
+void round_all(collective *c, const void *message, int64_t bytes);
+
+/* Behind round_end(), until the next round ends: what a peer has sent in it. */
+const void *round_message(const collective *c, int32_t peer);
+/* A rank's stage of this round: the own one is filled between round_begin() and round_end(), those of peers
+ * are read behind it, until the next round ends. */
+char *round_stage(const collective *c, int32_t rank);
+
+/* The address in rank `peer`'s slice that corresponds to `own` in mine. */
+static inline char *peer_address(const pld_comm *comm, const pld_window *window, const char *own,
+                                 int32_t peer)
+{
+    return window->device_base + window->stride * comm->devices[peer] + (own - window->base);
+}
+
+#endif
