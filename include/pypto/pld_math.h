@@ -139,23 +139,25 @@ static inline float pld_log_f32(float x)
 
 /* ---- sin and cos ---- */
 
-/* sin(x), or with quarter = 1 sin(x + pi/2), within 1 unit in the last place up to 2^28; beyond, the error
- * grows in step with x (2^-53 of it), and the result stays from -1 to 1. Infinity gives NaN.
+/* Both are within 1 unit in the last place for every finite number; infinity gives NaN.
  *
- * In double: x = n pi/2 + r with |r| <= pi/4, where n times the first part of pi/2 (25 bits) is exact. Then
- * the series of the sine or the cosine of r, whichever the quadrant n mod 4 asks for: what is left out is
- * below 2e-9. */
-static inline float pld_sine_f32(float x, uint32_t quarter)
+ * In double: x = n pi/2 + r with |r| <= pi/4, then the series of the sine or the cosine of r, whichever the
+ * quadrant n mod 4 asks for: what is left out is below 2e-9. Up to 2^16 the difference x - n pi/2 is exact
+ * enough with pi/2 in two parts, of which n times the first (25 bits) is exact. Beyond ("far"), where x may have more
+ * digits in front of the point than pi/2 behind it in any fixed number of parts, r comes from those bits of 2/pi
+ * that matter for the exponent of x (M. Payne, R. Hanek: Radian reduction for trigonometric functions, SIGNUM
+ * Newsletter 18, 1983). That takes three times as long, so loops over tiles first look whether anything is far. */
+
+/* Whether x is finite and at least 2^16 away from 0. */
+static inline bool pld_is_far_f32(float x)
 {
-    const double wide = (double)x;
-    const double shifted = wide * 0x1.45f306dc9c883p-1 + 0x1.8p+52;
-    const double n = shifted - 0x1.8p+52;
-    uint64_t bits;
-    __builtin_memcpy(&bits, &shifted, sizeof bits);
-    const uint32_t quadrant = (uint32_t)bits + quarter;
-    const double left = wide - n * 0x1.921fb5p+0 - n * 0x1.110b4611a6263p-26;
-    const double low = left < -0.8 ? -0.8 : left; /* comparisons let NaN through */
-    const double r = low > 0.8 ? 0.8 : low;
+    return (pld_float_bits(x) & 0x7fffffffu) - 0x47800000u < 0x38000000u;
+}
+
+/* From r and n: sin(x), or with quarter = 1 sin(x + pi/2). */
+static inline float pld_sine_of(double r, uint32_t n, uint32_t quarter)
+{
+    const uint32_t quadrant = n + quarter;
     const double z = r * r;
     const double sine =
         r * (1.0 + z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880)))));
@@ -166,14 +168,49 @@ static inline float pld_sine_f32(float x, uint32_t quarter)
     return (float)((quadrant & 2u) != 0 ? -value : value);
 }
 
+/* Of a number that is not far. */
+static inline float pld_near_sine_f32(float x, uint32_t quarter)
+{
+    const double wide = (double)x;
+    const double shifted = wide * 0x1.45f306dc9c883p-1 + 0x1.8p+52;
+    const double n = shifted - 0x1.8p+52;
+    uint64_t bits;
+    __builtin_memcpy(&bits, &shifted, sizeof bits);
+    const double r = wide - n * 0x1.921fb5p+0 - n * 0x1.110b4611a6263p-26;
+    return pld_sine_of(r, (uint32_t)bits, quarter);
+}
+
+/* Of a number that is far. |x| = m 2^q with q from 0 to 7 in steps of 8 bits of 2/pi: bits in front of those give
+ * whole turns, and of those behind the next 96 nothing is left in the 62 bits that a quarter turn has here. */
+static inline float pld_far_sine_f32(float x, uint32_t quarter)
+{
+    /* The 32 bits of 2/pi from bit 8 i - 16 behind the point on. */
+    static const uint32_t two_over_pi[] = {
+        0x0000a2f9u, 0x00a2f983u, 0xa2f9836eu, 0xf9836e4eu, 0x836e4e44u, 0x6e4e4415u,
+        0x4e441529u, 0x441529fcu, 0x1529fc27u, 0x29fc2757u, 0xfc2757d1u, 0x2757d1f5u,
+        0x57d1f534u, 0xd1f534ddu, 0xf534ddc0u, 0x34ddc0dbu, 0xddc0db62u, 0xc0db6295u,
+        0xdb629599u, 0x6295993cu, 0x95993c43u, 0x993c4390u, 0x3c439041u,
+    };
+    const uint32_t bits = pld_float_bits(x);
+    const uint32_t place = (bits >> 23 & 0xffu) - 136;
+    const uint32_t *word = two_over_pi + (place >> 3);
+    const uint64_t m = (uint64_t)((bits & 0x7fffffu) | 0x800000u) << (place & 7);
+    const uint64_t turn = (m * word[0] << 32) + m * word[4] + (m * word[8] >> 32);
+    const uint64_t n = (turn + (UINT64_C(1) << 61)) >> 62;
+    const double rest = (double)(int64_t)(turn - (n << 62));
+    const double r = rest * 0x1.921fb54442d18p-62;
+    const bool negative = bits >> 31 != 0;
+    return pld_sine_of(negative ? -r : r, negative ? 0u - (uint32_t)n : (uint32_t)n, quarter);
+}
+
 static inline float pld_sin_f32(float x)
 {
-    return pld_sine_f32(x, 0);
+    return pld_is_far_f32(x) ? pld_far_sine_f32(x, 0) : pld_near_sine_f32(x, 0);
 }
 
 static inline float pld_cos_f32(float x)
 {
-    return pld_sine_f32(x, 1);
+    return pld_is_far_f32(x) ? pld_far_sine_f32(x, 1) : pld_near_sine_f32(x, 1);
 }
 
 static inline float pld_sqrt_f32(float x)

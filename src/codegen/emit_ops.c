@@ -40,21 +40,36 @@ static void emit_broadcast(emitter *e, const ir_stmt *s)
     e->depth++;
     emit_place(e, &s->span);
     emit_line(e, "%s[%s] = %s;", out->c_name, e->index,
-              op_element_text(e, s->op_def, s->operands, out));
+              op_element_text(e, s, element_forms_of(e, s->op_def).usual));
     e->depth -= 2;
     e->index = i;
 }
 
 /* Two elements of 4 bits: a byte of the result. */
-static const char *pair_text(emitter *e, const ir_stmt *s)
+static const char *pair_text(emitter *e, const ir_stmt *s, const char *expression)
 {
     const char *i = e->index;
     e->index = arena_printf(e->a, "2 * %s", i);
-    const char *low = op_element_text(e, s->op_def, s->operands, s->target);
+    const char *low = op_element_text(e, s, expression);
     e->index = arena_printf(e->a, "2 * %s + 1", i);
-    const char *high = op_element_text(e, s->op_def, s->operands, s->target);
+    const char *high = op_element_text(e, s, expression);
     e->index = i;
     return arena_printf(e->a, "(uint8_t)(%s | %s << 4)", low, high);
+}
+
+/* A line, or two if it is too long for one. */
+static void emit_loop(emitter *e, const ir_stmt *s, const char *head, const char *body)
+{
+    emit_place(e, &s->span);
+    if (emit_fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
+        emit_line(e, "%s %s", head, body);
+        return;
+    }
+    emit_line(e, "%s", head);
+    e->depth++;
+    emit_place(e, &s->span);
+    emit_line(e, "%s", body);
+    e->depth--;
 }
 
 /* Ragged tiles are computed as a whole, too: loads have cleared what is not valid, no operation on
@@ -81,19 +96,29 @@ static void emit_elementwise(emitter *e, const ir_stmt *s)
     const char *head =
         arena_printf(e->a, "for (int64_t %s = 0; %s < %lld; ++%s)", i, i, (long long)count, i);
     const bool pairs = packed && strstr(s->op_def->emit, ".cast}") != NULL;
-    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
-                                    pairs ? pair_text(e, s)
-                                          : op_element_text(e, s->op_def, s->operands, s->target));
-    emit_place(e, &s->span);
-    if (emit_fits(e, strlen(head) + 1 + strlen(body), EMIT_COLUMNS)) {
-        emit_line(e, "%s %s", head, body);
+    const element_forms forms = element_forms_of(e, s->op_def);
+    const char *value = pairs ? pair_text(e, s, forms.usual) : op_element_text(e, s, forms.usual);
+    const char *body = arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i, value);
+    if (forms.rare == NULL) {
+        emit_loop(e, s, head, body);
         return;
     }
-    emit_line(e, "%s", head);
+    const char *rare = emit_free_name(e, "rare");
+    emit_place(e, &s->span);
+    emit_line(e, "{");
     e->depth++;
     emit_place(e, &s->span);
-    emit_line(e, "%s", body);
+    emit_line(e, "bool %s = false;", rare);
+    emit_loop(e, s, head,
+              arena_printf(e->a, "%s |= %s;", rare,
+                           expand(e, &(op_template){s->op_def, s->operands, s->target, true},
+                                  forms.condition)));
+    emit_loop(e, s, arena_printf(e->a, "if (%s) %s", rare, head),
+              arena_printf(e->a, "%s[%s] = %s;", s->target->c_name, i,
+                           op_element_text(e, s, forms.rare)));
+    emit_loop(e, s, arena_printf(e->a, "else %s", head), body);
     e->depth--;
+    emit_line(e, "}");
 }
 
 void emit_operation(emitter *e, const ir_stmt *s)

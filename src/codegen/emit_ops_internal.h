@@ -59,9 +59,16 @@ const char *bit_text(emitter *e, const ir_var *mask);
 
 /* The format with its placeholders filled in. */
 const char *expand(emitter *e, const op_template *t, const char *format);
-/* The value of one element of an elementwise operation, as the element type of `target`. */
-const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
-                            const ir_var *target);
+/* What the table says of one element: usually `usual`; `rare`, if there is one, where any meets `condition`. */
+typedef struct element_forms {
+    const char *usual;
+    const char *condition;
+    const char *rare;
+} element_forms;
+element_forms element_forms_of(emitter *e, const op_def *op);
+/* The value of one element of an elementwise operation, as the element type of its target; `expression` is a form
+ * of it. */
+const char *op_element_text(emitter *e, const ir_stmt *s, const char *expression);
 
 /* ---- emit_valid.c ---- */
 

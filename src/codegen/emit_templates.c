@@ -198,17 +198,30 @@ const char *op_text(emitter *e, const op_def *op, const ir_operand *operands, co
     return expand(e, &t, chosen);
 }
 
-const char *op_element_text(emitter *e, const op_def *op, const ir_operand *operands,
-                            const ir_var *target)
+element_forms element_forms_of(emitter *e, const op_def *op)
 {
     static const char prefix[] = "elementwise: ";
-    op_template t = {op, operands, target, true};
-    const char *expression = op->emit + sizeof prefix - 1;
-    const char *value =
-        expand(e, &t, arena_strndup(e->a, expression, (int64_t)strcspn(expression, "\n")));
+    static const char unless[] = " unless ";
+    static const char otherwise[] = ": ";
+    const char *usual = op->emit + sizeof prefix - 1;
+    usual = arena_strndup(e->a, usual, (int64_t)strcspn(usual, "\n"));
+    const char *condition = strstr(usual, unless);
+    if (condition == NULL)
+        return (element_forms){.usual = usual};
+    usual = arena_strndup(e->a, usual, condition - usual);
+    condition += sizeof unless - 1;
+    const char *rare = strstr(condition, otherwise);
+    return (element_forms){usual, arena_strndup(e->a, condition, rare - condition),
+                           rare + sizeof otherwise - 1};
+}
+
+const char *op_element_text(emitter *e, const ir_stmt *s, const char *expression)
+{
+    const op_def *op = s->op_def;
+    const char *value = expand(e, &(op_template){op, s->operands, s->target, true}, expression);
     if (strstr(op->emit, ".bits}") != NULL || strstr(op->emit, ".cast}") != NULL)
         return value;
-    pypto_dtype dtype = target->type.dtype;
+    pypto_dtype dtype = s->target->type.dtype;
     if (dtype == PYPTO_FP16)
         return arena_printf(e->a, "pld_float_to_fp16(%s)", value);
     if (dtype == PYPTO_BF16)

@@ -46,6 +46,8 @@
  *              {x} is x's element (or the scalar), {x.bits} the element unconverted, {x.row} and
  *              {x.column} those of the row and column, {mask.bit} the element's bit of a mask, {row} and
  *              {column} its place; behind a newline the statement that sets {out.valid}.
+ *              "elementwise: <expression> unless <condition>: <other expression>" looks at all elements first: where
+ *              one meets the condition, the loop is that of the other expression, which is right for all but slow.
  *              "operator: <operator>": what two scalars give; computed in the front end
  *   doc        what help() shows: first line, blank line, the rest
  *
