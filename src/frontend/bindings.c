@@ -156,7 +156,7 @@ ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span)
 {
     const char *name = NULL;
     do {
-        name = arena_printf(fl->a, "t%d", fl->temporaries++);
+        name = arena_printf(fl->a, "t%d", fl->notes->temporaries++);
     } while (scope_find(fl, name) >= 0);
     ir_var *var = new_local(fl, name, type, span);
     var->is_made = true;
@@ -180,9 +180,9 @@ void clear_late_vars(lowering *fl)
     ir_block *body = &fl->ir->body;
     ir_block rest = *body;
     *body = (ir_block){0};
-    for (int64_t i = 0; i < fl->late_vars.count; i++) {
+    for (int64_t i = 0; i < fl->notes->late_vars.count; i++) {
         ir_stmt *s = ir_stmt_create(fl->fe->program, body, IR_ASSIGN, fl->ir->span);
-        s->target = fl->late_vars.items[i];
+        s->target = fl->notes->late_vars.items[i];
         s->value = s->target->type.dtype == PYPTO_BOOL ? ir_bool(fl->a, false)
                                                        : ir_int_of(fl->a, 0, PYPTO_TASK_ID);
     }
@@ -273,8 +273,8 @@ bool scope_owns(const lowering *fl, int64_t name, const ir_var *var)
 
 bool is_cell(const lowering *fl, const ir_var *var)
 {
-    for (int64_t i = 0; i < fl->cells.count; i++) {
-        if (fl->cells.items[i] == var)
+    for (int64_t i = 0; i < fl->notes->cells.count; i++) {
+        if (fl->notes->cells.items[i] == var)
             return true;
     }
     return false;

@@ -42,14 +42,14 @@ static const ir_expr *new_symbol(lowering *fl, const char *name, pypto_span span
                                   ir_scalar_type(PYPTO_INDEX), span);
         added.expr = ir_ref(fl->a, added.var);
     }
-    vec_push(fl->a, &fl->symbols, added);
+    vec_push(fl->a, &fl->notes->symbols, added);
     return added.expr;
 }
 
 const ir_expr *symbol_expr(lowering *fl, const char *name, pypto_span span)
 {
-    for (int64_t i = 0; i < fl->symbols.count; i++) {
-        const dim_symbol *s = &fl->symbols.items[i];
+    for (int64_t i = 0; i < fl->notes->symbols.count; i++) {
+        const dim_symbol *s = &fl->notes->symbols.items[i];
         if (strcmp(s->name, name) == 0)
             return fl->in_signature || s->bound ? s->expr : NULL;
     }
@@ -144,8 +144,8 @@ static bool incomplete(const lowering *fl)
 void bind_symbols(lowering *fl)
 {
     bool silent = incomplete(fl);
-    for (int64_t i = 0; i < fl->symbols.count; i++) {
-        dim_symbol *s = &fl->symbols.items[i];
+    for (int64_t i = 0; i < fl->notes->symbols.count; i++) {
+        dim_symbol *s = &fl->notes->symbols.items[i];
         if (s->bound)
             continue;
         ir_dim found;

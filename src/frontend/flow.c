@@ -318,19 +318,13 @@ typedef struct branch {
 
 static branch lower_branch(lowering *fl, const syntax_block *syntax, ir_block *block)
 {
-    ir_block *saved = fl->block;
-    bool in_branch = fl->in_branch;
-    int64_t mark = fl->trail.count;
-    fl->block = block;
-    fl->in_branch = true;
-    fl->depth++;
-    lower_block(fl, syntax);
-    fl->depth--;
-    fl->in_branch = in_branch;
-    fl->block = saved;
-    branch result = {path_here(fl, mark, block, false), fl->terminated};
-    fl->terminated = false;
-    scope_undo(fl, mark);
+    lowering inside = *fl;
+    inside.block = block;
+    inside.in_branch = true;
+    inside.depth++;
+    lower_block(&inside, syntax);
+    branch result = {path_here(&inside, fl->trail.count, block, false), inside.terminated};
+    scope_undo(&inside, fl->trail.count);
     return result;
 }
 

@@ -63,8 +63,8 @@ static int32_t viewed_param(const lowering *fl, const ir_var *var, int32_t *d)
 
 static bool is_world_loop(const lowering *fl, const ir_expr *index)
 {
-    for (int64_t k = 0; index->kind == IR_VAR && k < fl->world_loops.count; k++) {
-        if (fl->world_loops.items[k] == index->var)
+    for (int64_t k = 0; index->kind == IR_VAR && k < fl->notes->world_loops.count; k++) {
+        if (fl->notes->world_loops.items[k] == index->var)
             return true;
     }
     return false;

@@ -189,8 +189,8 @@ static bool is_world_size(const lowering *fl, const ir_expr *e)
 {
     if (e->kind == IR_OP)
         return e->op_def->id == OP_WORLD_SIZE;
-    for (int64_t i = 0; e->kind == IR_VAR && i < fl->world_sizes.count; i++) {
-        if (fl->world_sizes.items[i] == e->var)
+    for (int64_t i = 0; e->kind == IR_VAR && i < fl->notes->world_sizes.count; i++) {
+        if (fl->notes->world_sizes.items[i] == e->var)
             return true;
     }
     return false;
@@ -203,8 +203,8 @@ static bool is_rank_count(const lowering *fl, const ir_expr *e)
         e = e->a;
     if (e->kind == IR_OP)
         return e->op_def->id == OP_NRANKS;
-    for (int64_t i = 0; e->kind == IR_VAR && i < fl->rank_counts.count; i++) {
-        if (fl->rank_counts.items[i] == e->var)
+    for (int64_t i = 0; e->kind == IR_VAR && i < fl->notes->rank_counts.count; i++) {
+        if (fl->notes->rank_counts.items[i] == e->var)
             return true;
     }
     return false;

@@ -67,11 +67,11 @@ static const ir_expr *late_task(lowering *fl, int64_t name, pypto_span span)
 {
     const ir_type type = ir_scalar_type(PYPTO_TASK_ID);
     ir_var *var = scope_target(fl, name, &type, span);
-    for (int64_t i = 0; i < fl->late_vars.count; i++) {
-        if (fl->late_vars.items[i] == var)
+    for (int64_t i = 0; i < fl->notes->late_vars.count; i++) {
+        if (fl->notes->late_vars.items[i] == var)
             return ir_ref(fl->a, var);
     }
-    vec_push(fl->a, &fl->late_vars, var);
+    vec_push(fl->a, &fl->notes->late_vars, var);
     return ir_ref(fl->a, var);
 }
 

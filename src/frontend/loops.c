@@ -25,9 +25,9 @@ enum { ATTEMPTS = 4 };
 
 static loop_memory *remembered(lowering *fl, const syntax_stmt *s)
 {
-    for (int64_t i = 0; i < fl->loop_memories.count; i++) {
-        if (fl->loop_memories.items[i]->loop == s)
-            return fl->loop_memories.items[i];
+    for (int64_t i = 0; i < fl->loop_memories->count; i++) {
+        if (fl->loop_memories->items[i]->loop == s)
+            return fl->loop_memories->items[i];
     }
     return NULL;
 }
@@ -40,7 +40,7 @@ static void carry(lowering *fl, int64_t name, ir_type type)
     bool handle = ir_is_handle(type.kind);
     var->may_be_unset = var->may_be_unset || b->open;
     if (handle) {
-        vec_push(fl->a, &fl->cells, var);
+        vec_push(fl->a, &fl->notes->cells, var);
         mark_read(b);
     }
     emit_assign(fl, var, &b->v, b->span);
@@ -130,40 +130,31 @@ static void create_stmt(lowering *fl, loop *l)
         ir_var_create(fl->fe->program, fl->ir, IR_VAR_LOOP, fl->names.names[l->target],
                       ir_scalar_type(PYPTO_INDEX), l->target_span);
     if (l->range.over_world)
-        vec_push(fl->a, &fl->world_loops, l->stmt->target);
+        vec_push(fl->a, &fl->notes->world_loops, l->stmt->target);
 }
 
 static void lower_body(lowering *fl, loop *l)
 {
     loop_frame frame = {.outer = fl->loop, .no_jumps = l->no_jumps, .mark = fl->trail.count};
-    ir_block *block = fl->block;
-    carry_frame *carries = fl->carries;
-    bool in_branch = fl->in_branch;
     create_stmt(fl, l);
-    fl->block = &l->stmt->body;
-    fl->loop = &frame;
-    fl->carries = l->carries;
-    fl->in_branch = false;
-    fl->depth++;
-    fl->loops++;
+    lowering body = *fl;
+    body.block = &l->stmt->body;
+    body.loop = &frame;
+    body.carries = l->carries;
+    body.in_branch = false;
+    body.depth++;
+    body.loops++;
     if (l->condition != NULL)
-        lower_condition(fl, l);
+        lower_condition(&body, l);
     else
-        scope_bind(fl, l->target, var_value(fl->a, l->stmt->target, l->target_span),
+        scope_bind(&body, l->target, var_value(fl->a, l->stmt->target, l->target_span),
                    l->target_span);
-    lower_block(fl, &l->body);
+    lower_block(&body, &l->body);
     l->turns = frame.continues;
     l->breaks = frame.breaks;
-    if (!fl->terminated)
-        vec_push(fl->a, &l->turns, path_here(fl, frame.mark, fl->block, false));
-    fl->terminated = false;
-    scope_undo(fl, frame.mark);
-    fl->loops--;
-    fl->depth--;
-    fl->in_branch = in_branch;
-    fl->carries = carries;
-    fl->loop = frame.outer;
-    fl->block = block;
+    if (!body.terminated)
+        vec_push(fl->a, &l->turns, path_here(&body, frame.mark, body.block, false));
+    scope_undo(&body, frame.mark);
 }
 
 void lower_jump(lowering *fl, const syntax_stmt *s)
@@ -203,7 +194,7 @@ void lower_loop(lowering *fl, loop *l)
     const ir_stmt *last = fl->block->count > 0 ? fl->block->items[fl->block->count - 1] : NULL;
     for (;;) {
         int64_t errors = fl->fe->error_count;
-        int32_t temporaries = fl->temporaries;
+        int32_t temporaries = fl->notes->temporaries;
         carry_names(fl, l, memory);
         int64_t entered = fl->trail.count;
         copy_entry(fl, l);
@@ -220,12 +211,12 @@ void lower_loop(lowering *fl, loop *l)
         if (memory == NULL) {
             memory = arena_new(fl->a, loop_memory);
             memory->loop = l->syntax;
-            vec_push(fl->a, &fl->loop_memories, memory);
+            vec_push(fl->a, fl->loop_memories, memory);
         }
         remember(fl, l, &m, memory, &missing);
         memory->attempts++;
         drop_behind(fl->block, last);
-        fl->temporaries = temporaries;
+        fl->notes->temporaries = temporaries;
         scope_undo(fl, mark);
     }
 }

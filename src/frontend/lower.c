@@ -148,12 +148,15 @@ void prune_variables(frontend *fe, ir_function *f)
 static void lower_function(frontend *fe, instance *self, const frontend_source *source,
                            const given_param *given, int32_t count)
 {
+    function_notes notes = {0};
+    loop_memories memories = {0};
     lowering fl = {.fe = fe,
                    .a = fe->a,
-                   .self = self,
                    .function = self->function,
                    .syntax = source->syntax,
+                   .loop_memories = &memories,
                    .ir = self->ir,
+                   .notes = &notes,
                    .no_auto_scope = source->no_auto_scope};
     const syntax_function *syntax = source->syntax;
     int64_t errors_before = fe->error_count;

@@ -68,6 +68,7 @@ typedef struct launch_request launch_request;
 typedef struct loop_frame loop_frame;
 typedef struct carry_frame carry_frame;
 typedef struct loop_memory loop_memory;
+typedef VEC(loop_memory *) loop_memories;
 
 /* ---- one compile ---- */
 
@@ -108,43 +109,54 @@ typedef struct dim_symbol {
     bool bound;
 } dim_symbol;
 
+/* What is noted of an IR function while its statements are made. A scope that becomes a function has its own;
+ * a function that is spliced in adds to its caller's. */
+typedef struct function_notes {
+    VEC(dim_symbol) symbols;
+    VEC(ir_var *) cells;       /* handles that statements set at run time */
+    VEC(ir_var *) late_vars;   /* read before they are assigned: task ids 0, BOOLs false at first */
+    VEC(ir_var *) world_loops; /* loop variables that run over all devices */
+    VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
+    VEC(ir_var *) rank_counts; /* variables that hold pld.nranks(ctx) */
+    int32_t temporaries;
+    bool returned; /* a return statement was seen: ir->results is set */
+    bool result_poisoned;
+} function_notes;
+
+/* Where the lowering is: in which text, with which meaning of its names, and where statements go. Who enters
+ * something for a while (the body of a loop, of a scope, of a function that is spliced in) makes a copy, changes
+ * what is different there, and goes on with the copy; so nothing has to be put back. What must outlast
+ * the copy is behind pointers. The trail is not: a copy takes back what it has bound (scope_undo). */
 struct lowering {
     frontend *fe;
     arena *a;
-    instance *self;
+    /* The text. */
     int32_t function; /* the embedder's number */
     const syntax_function *syntax;
-    ir_function *ir;
+    splice *spliced;    /* the innermost; NULL in the function's own body */
+    bool no_auto_scope; /* an option of the function: pl.scope() may stand in it */
+    bool in_signature;  /* annotations may introduce symbols */
     name_scope names;
-    VEC(dim_symbol) symbols;
-    ir_block *block; /* where statements go */
-    int32_t depth;   /* 0 in the function's own block */
-    int32_t loops;   /* enclosing loops */
+    name_changes trail;
+    loop_memories *loop_memories;
     loop_frame *loop;
     carry_frame *carries; /* of the loop whose body is at hand */
     bool in_branch;       /* a branch of an if is nearer than any loop */
+    bool terminated;      /* the current path has returned */
     /* The part of an expression at hand is not evaluated always: the right side of `and`, a choice. */
     bool sometimes;
     const ir_expr
         *reached; /* only if this is true, for parts whose statements stand in front; or NULL */
-    name_changes trail;
-    VEC(loop_memory *) loop_memories;
-    VEC(ir_var *) cells;     /* handles that statements set at run time */
-    splice *spliced;         /* the innermost; NULL in the function's own body */
-    outline *outlined;       /* the innermost */
-    launch_request *launch;  /* of the call that is evaluated next */
-    bool manual;             /* in pl.manual_scope: arguments order nothing */
-    bool no_auto_scope;      /* an option of the function: pl.scope() may stand in it */
-    const ir_expr *lane;     /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
-    VEC(ir_var *) late_vars; /* read before they are assigned: task ids 0, BOOLs false at first */
-    bool terminated;         /* the current path has returned */
-    int32_t temporaries;
-    bool returned; /* a return statement was seen: ir->results is set */
-    bool result_poisoned;
-    bool in_signature;         /* annotations may introduce symbols */
-    VEC(ir_var *) world_loops; /* loop variables that run over all devices */
-    VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
-    VEC(ir_var *) rank_counts; /* variables that hold pld.nranks(ctx) */
+    launch_request *launch; /* of the call that is evaluated next */
+    bool manual;            /* in pl.manual_scope: arguments order nothing */
+    const ir_expr *lane;    /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
+    /* Where statements go. */
+    ir_function *ir;
+    function_notes *notes;
+    outline *outlined; /* the innermost */
+    ir_block *block;
+    int32_t depth; /* 0 in the function's own block */
+    int32_t loops; /* enclosing loops */
 };
 
 /* ---- lower.c ---- */

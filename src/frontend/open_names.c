@@ -145,7 +145,7 @@ static ir_var *guard_of(lowering *fl, int64_t name, pypto_span span)
                                arena_printf(fl->a, "%s_bound", fl->names.names[name]),
                                ir_scalar_type(PYPTO_BOOL), span);
     own->guard->is_made = true;
-    vec_push(fl->a, &fl->late_vars, own->guard);
+    vec_push(fl->a, &fl->notes->late_vars, own->guard);
     for (int64_t i = 0; i < own->places.count; i++)
         set_guard(fl, own, &own->places.items[i]);
     return own->guard;

@@ -23,8 +23,6 @@
 #include "frontend/outline_internal.h"
 #include "frontend/statements.h"
 
-#include <string.h>
-
 /* ---- what is used, and how ---- */
 
 static void mark_var(void *context, ir_var *var)
@@ -163,30 +161,6 @@ static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
 
 /* ---- all of it ---- */
 
-static void reserve_storage(lowering *fl, name_storage *saved)
-{
-    for (int64_t i = 0; i < fl->names.count; i++) {
-        saved[i] = fl->names.storage[i];
-        fl->names.storage[i] = (name_storage){0};
-    }
-}
-
-static void restore_storage(lowering *fl, const name_storage *saved, int64_t count)
-{
-    for (int64_t i = 0; i < fl->names.count; i++)
-        fl->names.storage[i] = i < count ? saved[i] : (name_storage){0};
-}
-
-/* Names of dimensions are looked up in this list, and mean parameters in the body. */
-static void copy_symbols(lowering *fl)
-{
-    const dim_symbol *from = fl->symbols.items;
-    int64_t count = fl->symbols.count;
-    memset(&fl->symbols, 0, sizeof fl->symbols);
-    for (int64_t i = 0; i < count; i++)
-        vec_push(fl->a, &fl->symbols, from[i]);
-}
-
 /* A window is on the devices that dispatches name, and a scope names none. */
 static bool check_windows(const outlining *o, const outline_request *request)
 {
@@ -210,60 +184,50 @@ static bool can_give(const lowering *fl, const scope_call *scope)
            (launch == NULL || launch->blocks == NULL);
 }
 
+/* The body as the new function's; returns what it binds. */
+static flow_path lower_scope_body(lowering *fl, outlining *o, const outline_request *request,
+                                  const name_set *used, outline *here)
+{
+    function_notes notes = {.temporaries = fl->notes->temporaries};
+    lowering body = *fl;
+    body.names.storage = arena_array(fl->a, name_storage, fl->names.count + 1);
+    body.ir = o->f;
+    body.notes = &notes;
+    body.outlined = here;
+    body.block = &o->f->body;
+    body.depth++;
+    body.loops = 0;
+    body.loop = NULL;
+    body.carries = NULL;
+    body.in_branch = false;
+    body.launch = NULL;
+    body.manual = false;
+    enter_names(&body, o, used);
+    const int64_t entered = body.trail.count;
+    if (request->block_index >= 0)
+        assign_name(
+            &body, request->block_index,
+            lower_values(&body, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
+            request->block_span);
+    lower_block(&body, request->body);
+    clear_late_vars(&body);
+    const flow_path end = path_here(&body, entered, body.block, false);
+    scope_undo(&body, fl->trail.count);
+    fl->notes->temporaries = notes.temporaries;
+    return end;
+}
+
 bool lower_outlined(lowering *fl, const outline_request *request)
 {
-    const lowering around = *fl;
-    const int64_t names = fl->names.count;
     const int64_t errors_before = fl->fe->error_count;
-    name_storage *storage = arena_array(fl->a, name_storage, names + 1);
-    outline frame = {.outer = fl->outlined, .depth = fl->depth + 1, .spliced = fl->spliced};
+    outline here = {.outer = fl->outlined, .depth = fl->depth + 1, .spliced = fl->spliced};
     const name_set used = mentioned(fl, request->body);
     settle_names(fl, &used, request);
-    const int64_t mark = fl->trail.count;
 
     outlining o = {.fl = fl};
     o.f = ir_function_create(fl->fe->program, request->name, request->plane, request->span);
     o.f->is_scope = true;
-    reserve_storage(fl, storage);
-    copy_symbols(fl);
-    fl->ir = o.f;
-    fl->block = &o.f->body;
-    fl->depth++;
-    fl->loops = 0;
-    fl->loop = NULL;
-    fl->carries = NULL;
-    fl->in_branch = false;
-    fl->outlined = &frame;
-    fl->launch = NULL;
-    fl->manual = false;
-    memset(&fl->cells, 0, sizeof fl->cells);
-    memset(&fl->late_vars, 0, sizeof fl->late_vars);
-    enter_names(&o, &used);
-    const int64_t entered = fl->trail.count;
-    if (request->block_index >= 0)
-        assign_name(
-            fl, request->block_index,
-            lower_values(fl, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
-            request->block_span);
-    lower_block(fl, request->body);
-    clear_late_vars(fl);
-    const flow_path end = path_here(fl, entered, fl->block, false);
-    scope_undo(fl, mark);
-
-    restore_storage(fl, storage, names);
-    memcpy(&fl->symbols, &around.symbols, sizeof fl->symbols);
-    fl->ir = around.ir;
-    fl->block = around.block;
-    fl->depth = around.depth;
-    fl->loops = around.loops;
-    fl->loop = around.loop;
-    fl->carries = around.carries;
-    fl->in_branch = around.in_branch;
-    fl->outlined = around.outlined;
-    fl->manual = around.manual;
-    memcpy(&fl->cells, &around.cells, sizeof fl->cells);
-    memcpy(&fl->late_vars, &around.late_vars, sizeof fl->late_vars);
-    fl->terminated = false;
+    const flow_path end = lower_scope_body(fl, &o, request, &used, &here);
 
     bool ok = fl->fe->error_count == errors_before;
     if (ok) {
@@ -284,14 +248,14 @@ bool lower_outlined(lowering *fl, const outline_request *request)
         else
             scope_poison(fl, end.changes.items[i].name);
     }
-    if (frame.returned != NULL) {
-        if (!ok || !value_outside(&o, &frame.value))
-            frame.value = !ok ? poison()
-                              : report(fl->fe, DIAG_BAD_RETURN, frame.returned->span,
-                                       "return what pl.store or pl.assemble gave for a parameter",
-                                       "the returned value is one of the scope at line %d alone",
-                                       request->span.line);
-        lower_returned(fl, frame.returned, frame.value);
+    if (here.returned != NULL) {
+        if (!ok || !value_outside(&o, &here.value))
+            here.value = !ok ? poison()
+                             : report(fl->fe, DIAG_BAD_RETURN, here.returned->span,
+                                      "return what pl.store or pl.assemble gave for a parameter",
+                                      "the returned value is one of the scope at line %d alone",
+                                      request->span.line);
+        lower_returned(fl, here.returned, here.value);
     }
     return ok;
 }

@@ -11,7 +11,7 @@ typedef struct capture {
 } capture;
 
 typedef struct outlining {
-    lowering *fl;
+    lowering *fl;              /* of the function around */
     const scope_call *results; /* NULL: values stay in the scope */
     ir_function *f;
     VEC(capture) captures;
@@ -26,8 +26,8 @@ name_set mentioned(lowering *fl, const syntax_block *block);
 /* Before the new function is entered: statements that fetching a name takes stand in the one around. So does
  * the check of a name that may not be bound, if the body starts with reading it. */
 void settle_names(lowering *fl, const name_set *names, const outline_request *request);
-/* Binds the names to what they are inside. */
-void enter_names(outlining *o, const name_set *names);
+/* Binds the names to what they are inside, for the lowering of the body. */
+void enter_names(lowering *inside, outlining *o, const name_set *names);
 /* A value of the body in terms of the function around. False: it exists in the body only. */
 bool value_outside(const outlining *o, dsl_value *v);
 /* Binds a name that the body has bound to what that is outside. */

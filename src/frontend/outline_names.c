@@ -181,31 +181,33 @@ static binding *left_open(lowering *fl, const binding *b)
     return left;
 }
 
-void enter_names(outlining *o, const name_set *names)
+void enter_names(lowering *inside, outlining *o, const name_set *names)
 {
-    lowering *fl = o->fl;
     for (int64_t i = 0; i < names->count; i++) {
-        binding *b = fl->names.bindings[names->items[i]];
+        binding *b = inside->names.bindings[names->items[i]];
         dsl_value v = b->v;
         if (b->open) {
-            scope_set(fl, names->items[i], left_open(fl, b));
+            scope_set(inside, names->items[i], left_open(inside, b));
             continue;
         }
         if (b->state != BINDING_BOUND || !has_variables(&v))
             continue;
-        binding *inside = copy_binding(fl, b);
+        binding *entered = copy_binding(inside, b);
         if (!value_inside(o, &v)) {
-            inside->state = BINDING_OUTSIDE;
-            inside->span = o->f->span;
+            entered->state = BINDING_OUTSIDE;
+            entered->span = o->f->span;
         }
-        inside->v = v;
-        inside->cell = false;
-        inside->origin = b;
-        scope_set(fl, names->items[i], inside);
+        entered->v = v;
+        entered->cell = false;
+        entered->origin = b;
+        scope_set(inside, names->items[i], entered);
     }
-    for (int64_t i = 0; i < fl->symbols.count; i++)
-        fl->symbols.items[i].expr =
-            fl->symbols.items[i].expr == NULL ? NULL : inward(o, fl->symbols.items[i].expr);
+    /* Dimensions are looked up by name in this list. */
+    for (int64_t i = 0; i < o->fl->notes->symbols.count; i++) {
+        dim_symbol symbol = o->fl->notes->symbols.items[i];
+        symbol.expr = symbol.expr == NULL ? NULL : inward(o, symbol.expr);
+        vec_push(inside->a, &inside->notes->symbols, symbol);
+    }
 }
 
 /* ---- from inside to outside ---- */

@@ -106,7 +106,7 @@ bool no_capture(lowering *fl, const scope *sc)
     return sc->target == NULL ||
            bad_scope(fl, sc->target->span, "leave `as` out: only scopes that are tasks have an id",
                      arena_printf(fl->a,
-                                  "`as %s`: cannot capture_id a TaskId when nested in a scope that "
+                                  "`as %s`: cannot capture a TaskId when nested in a scope that "
                                   "is no task",
                                   sc->target->text));
 }

@@ -185,8 +185,8 @@ bool is_bind_dynamic(const lowering *fl, const syntax_expr *e)
 /* A scalar of a dimension's name is that dimension, for the annotations behind it. */
 static bool check_symbol_order(lowering *fl, const syntax_param *param)
 {
-    for (int64_t i = 0; i < fl->symbols.count; i++) {
-        if (strcmp(fl->symbols.items[i].name, param->name) != 0)
+    for (int64_t i = 0; i < fl->notes->symbols.count; i++) {
+        if (strcmp(fl->notes->symbols.items[i].name, param->name) != 0)
             continue;
         report(fl->fe, DIAG_BAD_ANNOTATION, param->span,
                "write it in front of them, or give it another name",

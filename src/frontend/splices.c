@@ -6,8 +6,6 @@
 #include "frontend/signature.h"
 #include "frontend/statements.h"
 
-#include <string.h>
-
 /* Gives a parameter its argument, as an assignment would. */
 static bool bind_spliced(lowering *fl, const syntax_param *param, dsl_value v)
 {
@@ -24,45 +22,33 @@ static bool bind_spliced(lowering *fl, const syntax_param *param, dsl_value v)
 
 dsl_value splice_call(lowering *fl, const call_site *site)
 {
-    lowering caller = *fl;
-    splice inner = {.outer = fl->spliced, .function = site->function, .depth = fl->depth};
+    lowering body = *fl;
+    loop_memories memories = {0};
+    splice here = {.outer = fl->spliced, .function = site->function, .depth = fl->depth};
     const syntax_function *callee = site->callee->syntax;
     int64_t errors_before = fl->fe->error_count;
-    fl->function = site->function;
-    fl->syntax = callee;
-    fl->names = (name_scope){0};
-    fl->trail = (name_changes){0};
-    fl->loop = NULL;
-    fl->carries = NULL;
-    fl->in_branch = false;
-    fl->spliced = &inner;
-    memset(&fl->loop_memories, 0, sizeof fl->loop_memories);
+    body.function = site->function;
+    body.syntax = callee;
+    body.names = (name_scope){0};
+    body.trail = (name_changes){0};
+    body.loop = NULL;
+    body.carries = NULL;
+    body.in_branch = false;
+    body.spliced = &here;
+    body.loop_memories = &memories;
     for (int32_t i = 0; i < site->count; i++)
-        scope_declare(fl, callee->params.items[i].name, true);
-    scope_collect(fl, &callee->body);
+        scope_declare(&body, callee->params.items[i].name, true);
+    scope_collect(&body, &callee->body);
     bool ok = true;
     for (int32_t i = 0; i < site->count; i++)
-        ok = bind_spliced(fl, &callee->params.items[i], site->values[i]) && ok;
+        ok = bind_spliced(&body, &callee->params.items[i], site->values[i]) && ok;
     if (ok)
-        lower_block(fl, &callee->body);
-    fl->function = caller.function;
-    fl->syntax = caller.syntax;
-    fl->names = caller.names;
-    fl->trail = caller.trail;
-    fl->loop = caller.loop;
-    fl->carries = caller.carries;
-    fl->in_branch = caller.in_branch;
-    fl->spliced = caller.spliced;
-    fl->loop_memories.items = caller.loop_memories.items;
-    fl->loop_memories.count = caller.loop_memories.count;
-    fl->loop_memories.capacity = caller.loop_memories.capacity;
-    fl->terminated = caller.terminated;
+        lower_block(&body, &callee->body);
     if (!ok || fl->fe->error_count != errors_before)
         return poison();
-    if (!inner.returned && callee->class_form && site->callee->inlined)
+    if (!here.returned && callee->class_form && site->callee->inlined)
         return report(fl->fe, DIAG_BAD_RETURN, site->syntax->span, "end it with a return",
                       "inline function '%s' has no return value", site->name);
-    inner.value.span = site->syntax->span;
-    return inner.returned ? inner.value
-                          : (dsl_value){.kind = VALUE_NONE, .span = site->syntax->span};
+    here.value.span = site->syntax->span;
+    return here.returned ? here.value : (dsl_value){.kind = VALUE_NONE, .span = site->syntax->span};
 }

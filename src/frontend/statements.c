@@ -53,9 +53,9 @@ static void assign_scalar(lowering *fl, int64_t name, dsl_value v, pypto_span sp
     ir_var *target = scope_target(fl, name, &type, span);
     emit_assign(fl, target, &v, span);
     if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_WORLD_SIZE)
-        vec_push(fl->a, &fl->world_sizes, target);
+        vec_push(fl->a, &fl->notes->world_sizes, target);
     if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_NRANKS)
-        vec_push(fl->a, &fl->rank_counts, target);
+        vec_push(fl->a, &fl->notes->rank_counts, target);
     scope_bind(fl, name, var_value(fl->a, target, span), span);
 }
 
@@ -423,18 +423,18 @@ void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v)
     if (fl->depth > 0)
         ir_stmt_create(fl->fe->program, fl->block, IR_RETURN, s->span);
     fl->terminated = true;
-    fl->result_poisoned = fl->result_poisoned || !ok;
+    fl->notes->result_poisoned = fl->notes->result_poisoned || !ok;
     if (!ok)
         return;
     bool same = results.count == fl->ir->results.count;
-    for (int64_t i = 0; fl->returned && same && i < results.count; i++)
+    for (int64_t i = 0; fl->notes->returned && same && i < results.count; i++)
         same = results.items[i] == fl->ir->results.items[i];
-    if (fl->returned && !same && !fl->result_poisoned)
+    if (fl->notes->returned && !same && !fl->notes->result_poisoned)
         report(fl->fe, DIAG_BAD_RETURN, s->span, "return the same parameters on every path",
                "the returns of '%s' give different parameters", fl->syntax->name);
-    for (int64_t i = 0; !fl->returned && i < results.count; i++)
+    for (int64_t i = 0; !fl->notes->returned && i < results.count; i++)
         vec_push(fl->a, &fl->ir->results, results.items[i]);
-    fl->returned = true;
+    fl->notes->returned = true;
 }
 
 void check_results(lowering *fl)
@@ -443,7 +443,7 @@ void check_results(lowering *fl)
         return;
     dsl_annotation declared = read_annotation(fl, fl->syntax->returns);
     int64_t count = fl->ir->results.count;
-    if (declared.form == ANNOTATION_FAILED || fl->result_poisoned || !fl->returned)
+    if (declared.form == ANNOTATION_FAILED || fl->notes->result_poisoned || !fl->notes->returned)
         return;
     const dsl_annotation *items = declared.form == ANNOTATION_TUPLE ? declared.items : &declared;
     int32_t wanted = declared.form == ANNOTATION_TUPLE  ? declared.count
