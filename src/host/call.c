@@ -190,6 +190,7 @@ static void host_main(void *argument)
 {
     pld_host *host = argument;
     host->function->run_host(host, host->args);
+    order_check_domains(host);
     fiber_switch(host->fiber, host->main, true);
 }
 

@@ -299,14 +299,12 @@ static int32_t next_of(const look *l, int32_t rank)
 
 static void note_end(const look *l, int32_t rank, int32_t ended, pypto_status *status)
 {
-    const bool took_part = segment_rank(&l->w->seg, ended)->posted > l->w->posted_before[ended];
     text line = {0};
     text_add(&line, "  ");
     report_rank(&line, l->w, rank);
     text_add(&line, " waits for ");
     report_rank(&line, l->w, ended);
-    text_add(&line, took_part ? ", which has ended its part of the call"
-                              : ", on which nothing was dispatched in this call");
+    text_add(&line, ", which has ended its part of the call");
     note(status, &line);
 }
 

@@ -106,6 +106,8 @@ typedef struct host_turn {
     uint64_t domain; /* its devices */
     int32_t device;
     uint64_t sequence;
+    const pld_function *wrapper;
+    int32_t line; /* of the host function */
 } host_turn;
 
 /* What the dispatches of a call so far mean for the next one (order.c). */
@@ -170,6 +172,8 @@ PYPTO_NODISCARD bool order_collect(pld_host *host, int32_t device, const pld_fun
                                    const pld_arg *args, int32_t count);
 PYPTO_NODISCARD bool order_record(pld_host *host, int32_t device, uint64_t sequence,
                                   const pld_function *wrapper, const pld_arg *args, int32_t count);
+/* Behind the host function: leaves it with an error when a domain was dispatched on some of its devices only. */
+void order_check_domains(pld_host *host);
 void order_destroy(host_order *order);
 
 /* windows.c */

@@ -8,6 +8,7 @@
 #include "host/host.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "runtime/overlap.h"
 
 static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
@@ -46,11 +47,11 @@ static host_turn *find_turn(const host_order *order, uint64_t domain, int32_t de
     return NULL;
 }
 
-static bool take_turn(host_order *order, uint64_t domain, int32_t device, uint64_t sequence)
+static bool take_turn(host_order *order, const host_turn *latest)
 {
-    host_turn *turn = find_turn(order, domain, device);
+    host_turn *turn = find_turn(order, latest->domain, latest->device);
     if (turn != NULL) {
-        turn->sequence = sequence;
+        *turn = *latest;
         return true;
     }
     if (order->turn_count == order->turn_capacity) {
@@ -61,8 +62,73 @@ static bool take_turn(host_order *order, uint64_t domain, int32_t device, uint64
         order->turns = grown;
         order->turn_capacity = capacity;
     }
-    order->turns[order->turn_count++] = (host_turn){domain, device, sequence};
+    order->turns[order->turn_count++] = *latest;
     return true;
+}
+
+/* Domains are numbered in the order of their first buffers. */
+static int32_t number_of(const pld_host *host, uint64_t domain)
+{
+    int32_t number = 0;
+    for (int32_t i = 0; i < host->table->nbuffers; ++i) {
+        const host_window *window = &host->windows[i];
+        bool first = window->allocated;
+        for (int32_t k = 0; k < i && first; ++k)
+            first = !host->windows[k].allocated || host->windows[k].devices != window->devices;
+        if (first && window->devices == domain)
+            return number;
+        number += first;
+    }
+    return number;
+}
+
+static void add_devices(text *out, uint64_t devices)
+{
+    const char *separator = "[";
+    for (int32_t device = 0; device < PYPTO_MAX_RANKS; ++device) {
+        if ((devices >> device & 1) == 0)
+            continue;
+        text_printf(out, "%s%d", separator, device);
+        separator = ", ";
+    }
+    text_add(out, "]");
+}
+
+static void fail_for_missing(pld_host *host, const host_turn *last, uint64_t devices)
+{
+    text line = {0};
+    text_printf(&line, "domain comm_d%d (window '", number_of(host, last->domain));
+    for (int32_t i = 0; i < host->table->nbuffers; ++i) {
+        if (!host->windows[i].allocated || host->windows[i].devices != last->domain)
+            continue;
+        text_printf(&line, "%s') spans devices ", host->table->buffers[i].name);
+        break;
+    }
+    add_devices(&line, last->domain);
+    text_printf(&line, " but function '%s' was dispatched only on ", last->wrapper->name);
+    add_devices(&line, devices);
+    pypto_status status = STATUS_OK;
+    host->line = last->line;
+    diag_add(&status, DIAG_MISSING_DISPATCH,
+             (pypto_span){.file = host->function->file, .line = host->line},
+             "dispatch on each device of the domain, or let the loop run over fewer devices", "%s",
+             line.failed ? "a device of a domain has no dispatch" : line.bytes);
+    text_free(&line);
+    host_leave(host, status);
+}
+
+void order_check_domains(pld_host *host)
+{
+    const host_order *order = &host->order;
+    for (int32_t i = 0; i < order->turn_count; ++i) {
+        const host_turn *last = &order->turns[i];
+        uint64_t devices = 0;
+        for (int32_t k = 0; k < order->turn_count; ++k)
+            if (order->turns[k].domain == last->domain)
+                devices |= (uint64_t)1 << order->turns[k].device;
+        if (devices != last->domain)
+            fail_for_missing(host, last, devices);
+    }
 }
 
 /* ---- host memory ---- */
@@ -159,7 +225,8 @@ bool order_record(pld_host *host, int32_t device, uint64_t sequence, const pld_f
         memory = tensor->window == NULL
                      ? record_access(host, device, sequence, tensor,
                                      wrapper->params[i].direction != PLD_IN)
-                     : take_turn(&host->order, domain_of(host, tensor), device, sequence);
+                     : take_turn(&host->order, &(host_turn){domain_of(host, tensor), device,
+                                                            sequence, wrapper, host->line});
     }
     return memory;
 }

@@ -66,11 +66,21 @@ static pypto_status reserve_slices(pypto_worker *w, uint64_t devices, int64_t en
     return status;
 }
 
+/* Whether dispatches of this call are on their way. They may need later ones, so the call cannot wait for them. */
+static bool has_posted(const pypto_worker *w)
+{
+    for (int32_t device = 0; device < w->device_count; ++device)
+        if (w->writers[device].sequence != w->posted_before[device])
+            return true;
+    return false;
+}
+
 pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices, const char *name,
                          int64_t *offset)
 {
     reap(w);
-    if (w->clearings != NULL && bytes >= WAIT_FOR_CLEARS_FROM && heap_must_grow(&w->heap, bytes)) {
+    if (w->clearings != NULL && bytes >= WAIT_FOR_CLEARS_FROM && !has_posted(w) &&
+        heap_must_grow(&w->heap, bytes)) {
         pypto_status status = wait_outstanding(w);
         if (!status_ok(status))
             return status;

@@ -285,3 +285,96 @@ def test_the_heap_is_used_again(transport):
         host(y, config=config(2))
     assert used() - before < 1_000_000  # queues grow a little; windows would be 2 GB
     assert_same(y, [[0, 2], [0, 1]])
+
+
+# ---- dispatches ----
+
+RING = """
+@pl.jit.incore
+def kernel(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[NR], pl.INT32],
+           waits: pl.Scalar[pl.INT32]):
+    ctx = pld.get_comm_ctx(bell)
+    me = pld.rank(ctx)
+    n = pld.nranks(ctx)
+    pld.system.notify(bell, (me + 1) % n, [0], 1, op=pld.NotifyOp.Set)
+    pld.system.wait(bell, [0], waits, cmp=pld.WaitCmp.Ge)
+    pl.write(out, [0], me + 1)
+
+@pl.jit
+def chip(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[NR], pl.INT32],
+         waits: pl.Scalar[pl.INT32]):
+    kernel(out, bell, waits)
+
+@pl.jit.host
+def host(outputs: pl.Out[pl.Tensor[[NR, 1], pl.INT32]], first: pl.Scalar[pl.INT32], waits: pl.Scalar[pl.INT32]):
+    other_buf = pld.alloc_window_buffer([pld.world_size()], dtype=pl.INT32)
+    bell_buf = pld.alloc_window_buffer([pld.world_size()], dtype=pl.INT32)
+    other = pld.window(other_buf, [pld.world_size()], dtype=pl.INT32)
+    bell = pld.window(bell_buf, [pld.world_size()], dtype=pl.INT32)
+    chip(outputs[0], other, 0, device=0)
+    for r in pl.range(pld.world_size()):
+        if r >= first:
+            chip(outputs[r], bell, waits, device=r)  # here
+"""
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_every_device_of_a_domain_is_dispatched(waits, transport):
+    host = from_text(RING)["host"]
+    for _ in range(2):
+        with pytest.raises(pypto.Error, match=r"domain comm_d1 \(window 'bell_buf'\) spans devices \[0, 1, 2\] but "
+                           r"function 'chip' was dispatched only on \[1, 2\]") as caught:
+            host(np.zeros((3, 1), np.int32), 1, waits, config=config(3))
+        assert caught.value.code == "PYPTO-H412"
+        assert "# here" in RING.splitlines()[caught.value.span["line"] - 1]
+    y = np.zeros((3, 1), np.int32)
+    host(y, 0, waits, config=config(3))
+    assert_same(y, [[1], [2], [3]])
+
+
+def test_a_domain_may_be_left_out_of_a_call(transport):
+    y = np.zeros((3, 1), np.int32)
+    from_text(RING)["host"](y, 3, 1, config=config(3))
+    assert_same(y, [[1], [0], [0]])
+
+
+LATE = """
+@pl.jit.incore
+def await_it(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[1], pl.INT32]):
+    pld.system.wait(bell, [0], 1, cmp=pld.WaitCmp.Ge)
+    pl.write(out, [0], 1)
+
+@pl.jit.incore
+def ring(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[1], pl.INT32],
+         big: pld.DistributedTensor[[{size}], pl.UINT8]):
+    pl.write(big, [{size} - 1], 1)
+    pld.system.notify(bell, 0, [0], 1, op=pld.NotifyOp.Set)
+    pl.write(out, [0], 2)
+
+@pl.jit
+def first(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[1], pl.INT32]):
+    await_it(out, bell)
+
+@pl.jit
+def second(out: pl.Out[pl.Tensor[[1], pl.INT32]], bell: pld.DistributedTensor[[1], pl.INT32],
+           big: pld.DistributedTensor[[{size}], pl.UINT8]):
+    ring(out, bell, big)
+
+@pl.jit.host
+def host(outputs: pl.Out[pl.Tensor[[2, 1], pl.INT32]]):
+    bell_buf = pld.alloc_window_buffer([1], dtype=pl.INT32)
+    bell = pld.window(bell_buf, [1], dtype=pl.INT32)
+    first(outputs[0], bell, device=0)
+    big_buf = pld.alloc_window_buffer([{size}], dtype=pl.UINT8)
+    big = pld.window(big_buf, [{size}], dtype=pl.UINT8)
+    second(outputs[1], bell, big, device=1)
+"""
+
+
+def test_a_window_of_a_later_dispatch_waits_for_no_earlier_one(transport):
+    """While the ranks still clear the windows of the call before, the heap has no room for another large one."""
+    host = from_text(LATE.format(size=100 << 20))["host"]
+    for _ in range(3):
+        y = np.zeros((2, 1), np.int32)
+        host(y, config=config(2))
+        assert_same(y, [[1], [2]])
