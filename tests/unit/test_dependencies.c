@@ -92,7 +92,7 @@ static void chain_host(pld_host *host, const pld_arg *args)
 static void stuck_host(pld_host *host, const pld_arg *args)
 {
     const pld_tensor *rows = args[0].tensor;
-    pld_buffer buffer = pld_alloc_window(host, 0, 4, pld_all_devices(host));
+    pld_buffer buffer = pld_alloc_window(host, 0, 4, pld_device_range(host, 0, 2));
     pld_tensor bell = pld_window_view(host, buffer, PYPTO_INT32, 1, PLD_EXTENTS(1));
     pld_tensor row0 = pld_index(host, rows, 1, PLD_AT(0));
     pld_tensor row1 = pld_index(host, rows, 1, PLD_AT(1));
@@ -177,7 +177,7 @@ static void test_a_reader_waits_for_the_writer_on_another_device(void **state)
 static void test_a_reader_of_an_endless_writer_is_in_the_deadlock_report(void **state)
 {
     (void)state;
-    int32_t *rows = calloc((size_t)3 * N, sizeof *rows);
+    int32_t *rows = calloc((size_t)(RANKS + 1) * N, sizeof *rows);
     assert_non_null(rows);
     for (int s = 0; s < START_COUNT; ++s) {
         pypto_worker *worker = make_worker(starts[s]);
@@ -191,7 +191,7 @@ static void test_a_reader_of_an_endless_writer_is_in_the_deadlock_report(void **
         assert_non_null(strstr(text, "rank 2 (device 12): idle"));
         free(text);
         pypto_status_clear(&status);
-        status = run(worker, &chain_program, rows, 3);
+        status = run(worker, &chain_program, rows, RANKS + 1);
         assert_int_equal(status.kind, PYPTO_ERROR_NONE);
         pypto_worker_close(worker);
     }

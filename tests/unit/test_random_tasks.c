@@ -315,6 +315,12 @@ static void rings_chip(pld_core *core, const pld_arg *args)
 {
     pld_submit(core, &rings, args, 6);
 }
+static void nothing_chip(pld_core *core, const pld_arg *args)
+{
+    (void)core, (void)args;
+}
+static const pld_param nothing_params[] = {WINDOW("bell", 0)};
+FUNCTION(dispatch_nothing, PLD_PLANE_CHIP, nothing_chip, 1, nothing_params);
 FUNCTION(dispatch_plain, PLD_PLANE_CHIP, mix_chip, 4, await_params);
 FUNCTION(dispatch_waits, PLD_PLANE_CHIP, waits_chip, 6, await_params);
 FUNCTION(dispatch_rings, PLD_PLANE_CHIP, rings_chip, 6, ring_params);
@@ -383,6 +389,8 @@ static void dispatches_host(pld_host *host, const pld_arg *args)
     const pld_tensor memory = pld_index(host, args[0].tensor, 2, PLD_AT(0, 0));
     dispatched all[DISPATCHES];
     random_dispatches(all, (uint64_t)args[1].integer);
+    for (int32_t device = 0; device < RANKS; ++device) /* no device of the domain may be left out */
+        pld_dispatch(host, device, &dispatch_nothing, PLD_ARGS(PLD_TENSOR(&bell)), 1);
     for (int32_t i = 0; i < DISPATCHES; ++i) {
         const job *j = &all[i].job;
         const pld_tensor from = view_of(&memory, &j->from), to = view_of(&memory, &j->to);
@@ -422,13 +430,15 @@ static const pld_buffer_info buffers[] = {{"bell_buf", 1, PLD_NO_COLLECTIVES}};
                                                   .nparams = 2,                       \
                                                   .params = host_params};             \
     static const pld_function *const variable##_functions[] = {                       \
-        &plain,          &waits,          &defers,         &rings,           &list,   \
-        &dispatch_plain, &dispatch_waits, &dispatch_rings, &variable##_entry};        \
+        &plain,           &waits,          &defers,                                   \
+        &rings,           &list,           &dispatch_plain,                           \
+        &dispatch_waits,  &dispatch_rings, &dispatch_nothing,                         \
+        &variable##_entry};                                                           \
     static const pld_program variable##_program = {.abi = PLD_ABI,                    \
                                                    .size = sizeof(pld_program),       \
                                                    .name = #variable,                 \
-                                                   .nfunctions = 9,                   \
-                                                   .host = 8,                         \
+                                                   .nfunctions = 10,                  \
+                                                   .host = 9,                         \
                                                    .functions = variable##_functions, \
                                                    .nbuffers = 1,                     \
                                                    .buffers = buffers}
