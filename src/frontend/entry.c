@@ -177,18 +177,15 @@ static void check_entry(frontend *fe, const instance *entry, const frontend_arg 
 
 /* ---- the host function of a program without one ---- */
 
-/* An expression of one function in the variables of its caller; to[id] stands for the variable. */
-static const ir_expr *in_caller(arena *a, const ir_expr *e, ir_var *const *to)
+typedef struct caller_vars {
+    arena *a;
+    ir_var **of; /* by the callee's variable */
+} caller_vars;
+
+static const ir_expr *in_caller(void *context, ir_var *var)
 {
-    switch (e->kind) {
-    case IR_VAR: return ir_ref(a, to[e->var->id]);
-    case IR_UNARY: return ir_unary(a, e->op, in_caller(a, e->a, to), e->dtype, e->span);
-    case IR_BINARY:
-        return ir_binary(a, e->op, in_caller(a, e->a, to), in_caller(a, e->b, to), e->dtype,
-                         e->span);
-    case IR_CONVERT: return ir_convert(a, in_caller(a, e->a, to), e->dtype, e->span);
-    default: return e; /* constants: a shape has no operations */
-    }
+    const caller_vars *vars = context;
+    return ir_ref(vars->a, vars->of[var->id]);
 }
 
 static ir_var *copy_into(frontend *fe, ir_function *caller, const ir_var *var)
@@ -203,11 +200,11 @@ static ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
 {
     arena *a = fe->a;
     ir_function *caller = ir_function_create(fe->program, f->name, plane, f->span);
-    ir_var **to = arena_array(a, ir_var *, f->vars.count);
+    caller_vars vars = {a, arena_array(a, ir_var *, f->vars.count)};
     ir_operand *operands = arena_array(a, ir_operand, f->params.count);
     for (int64_t i = 0; i < f->params.count; i++) {
         const ir_var *param = f->params.items[i];
-        ir_var *copy = to[param->id] = copy_into(fe, caller, param);
+        ir_var *copy = vars.of[param->id] = copy_into(fe, caller, param);
         bool scalar = param->type.kind == IR_SCALAR;
         operands[i] = (ir_operand){.kind = scalar ? IR_OPERAND_EXPR : IR_OPERAND_VAR,
                                    .var = scalar ? NULL : copy,
@@ -218,16 +215,16 @@ static ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
     }
     for (int64_t i = 0; i < f->dims.count; i++) {
         ir_dim dim = f->dims.items[i];
-        dim.var = to[dim.var->id] = copy_into(fe, caller, dim.var);
+        dim.var = vars.of[dim.var->id] = copy_into(fe, caller, dim.var);
         vec_push(a, &caller->dims, dim);
     }
     for (int64_t i = 0; i < caller->params.count; i++) {
         ir_type *type = &caller->params.items[i]->type;
         for (int32_t d = 0; d < type->ndim; d++)
-            type->shape[d] = in_caller(a, type->shape[d], to);
+            type->shape[d] = ir_substitute(a, type->shape[d], in_caller, &vars);
     }
     for (int64_t i = 0; i < f->results.count; i++)
-        vec_push(a, &caller->results, to[f->results.items[i]->id]);
+        vec_push(a, &caller->results, vars.of[f->results.items[i]->id]);
     ir_stmt *call = ir_stmt_create(fe->program, &caller->body, IR_CALL, f->span);
     call->callee = f;
     call->operands = operands;

@@ -54,17 +54,17 @@ name_set mentioned(lowering *fl, const syntax_block *block)
 
 static ir_var *captured(outlining *o, ir_var *outer);
 
-/* An expression of the function around in terms of parameters of the new one. */
+static const ir_expr *captured_value(void *context, ir_var *outer)
+{
+    outlining *o = context;
+    return ir_ref(o->fl->a, captured(o, outer));
+}
+
+/* An expression of the function around in terms of parameters of the new one. Operations do not occur: names
+ * that stand for more than a variable have been settled. */
 static const ir_expr *inward(outlining *o, const ir_expr *e)
 {
-    arena *a = o->fl->a;
-    switch (e->kind) {
-    case IR_VAR: return ir_ref(a, captured(o, e->var));
-    case IR_UNARY: return ir_unary(a, e->op, inward(o, e->a), e->dtype, e->span);
-    case IR_BINARY: return ir_binary(a, e->op, inward(o, e->a), inward(o, e->b), e->dtype, e->span);
-    case IR_CONVERT: return ir_convert(a, inward(o, e->a), e->dtype, e->span);
-    default: return e;
-    }
+    return ir_substitute(o->fl->a, e, captured_value, o);
 }
 
 static void find_changing(void *context, ir_var *var)

@@ -71,12 +71,25 @@ static void insert_beside(lowering *fl, const scope_call *scope, const ir_block 
         insert_stmt(fl, scope->block, at + i, from->items[i]);
 }
 
-static bool recomputed(lowering *fl, const scope_call *scope, const ir_expr *e,
-                       const ir_expr **outside);
+typedef struct recomputation {
+    lowering *fl; /* of the function around */
+    const scope_call *scope;
+} recomputation;
 
-static bool recomputed_read(lowering *fl, const scope_call *scope, const ir_stmt *s,
-                            const ir_expr **outside)
+static const ir_expr *recomputed_var(void *context, ir_var *var);
+
+/* An expression of the scope, computed once more behind it, of what the call passes; NULL if that takes more. */
+static const ir_expr *recomputed(recomputation *r, const ir_expr *e)
 {
+    return ir_substitute(r->fl->a, e, recomputed_var, r);
+}
+
+/* An element that the scope has read can be read behind it just as well, if nothing changes it: the scope only
+ * waits. */
+static const ir_expr *recomputed_read(recomputation *r, const ir_stmt *s)
+{
+    lowering *fl = r->fl;
+    const scope_call *scope = r->scope;
     const ir_operand *indices = &s->operands[1];
     dsl_value *items = arena_array(fl->a, dsl_value, indices->count + 1);
     const ir_var *tensor = s->operands[0].var;
@@ -85,69 +98,36 @@ static bool recomputed_read(lowering *fl, const scope_call *scope, const ir_stmt
         if (scope->f->params.items[i] == tensor)
             outer = scope->call->operands[i].var;
     }
-    bool ok = scope->defers && outer != NULL && indices->kind == IR_OPERAND_LIST;
-    for (int32_t i = 0; ok && i < indices->count; i++) {
-        const ir_expr *index;
-        ok = recomputed(fl, scope, indices->exprs[i], &index);
-        items[i] = ok ? scalar_value(index, s->span) : poison();
+    if (!scope->defers || outer == NULL || indices->kind != IR_OPERAND_LIST)
+        return NULL;
+    for (int32_t i = 0; i < indices->count; i++) {
+        const ir_expr *index = recomputed(r, indices->exprs[i]);
+        if (index == NULL)
+            return NULL;
+        items[i] = scalar_value(index, s->span);
     }
-    if (!ok)
-        return false;
     const dsl_value values[2] = {
         var_value(fl->a, outer, s->span),
         {.kind = VALUE_TUPLE, .items = items, .count = indices->count, .span = s->span}};
     const dsl_value v = lower_values(fl, op_get(OP_READ), values, 2, s->span, -1);
-    *outside = v.expr;
-    return v.kind == VALUE_SCALAR;
+    return v.kind == VALUE_SCALAR ? v.expr : NULL;
 }
 
-static bool recomputed_var(lowering *fl, const scope_call *scope, const ir_var *var,
-                           const ir_expr **outside)
+static const ir_expr *recomputed_var(void *context, ir_var *var)
 {
+    recomputation *r = context;
+    const scope_call *scope = r->scope;
     for (int32_t i = 0; i < scope->call->operand_count; i++) {
-        if (scope->f->params.items[i] != var)
-            continue;
-        *outside = scope->call->operands[i].expr;
-        return true;
+        if (scope->f->params.items[i] == var)
+            return scope->call->operands[i].expr;
     }
     int64_t count = 0;
     const ir_stmt *s = ir_definition(&scope->f->body, var, &count);
     if (count != 1 || place_of(&scope->f->body, s) == scope->f->body.count)
-        return false;
+        return NULL;
     if (s->kind == IR_ASSIGN && s->value != NULL)
-        return recomputed(fl, scope, s->value, outside);
-    return s->kind == IR_DO && s->op_def->id == OP_READ && recomputed_read(fl, scope, s, outside);
-}
-
-/* An expression of the scope, computed once more behind it, of what the call passes. */
-static bool recomputed(lowering *fl, const scope_call *scope, const ir_expr *e,
-                       const ir_expr **outside)
-{
-    const ir_expr *x = NULL;
-    const ir_expr *y = NULL;
-    switch (e->kind) {
-    case IR_INT:
-    case IR_FLOAT:
-    case IR_BOOL: *outside = e; return true;
-    case IR_VAR: return recomputed_var(fl, scope, e->var, outside);
-    case IR_UNARY:
-        if (!recomputed(fl, scope, e->a, &x))
-            return false;
-        *outside = ir_unary(fl->a, e->op, x, e->dtype, e->span);
-        return true;
-    case IR_CONVERT:
-        if (!recomputed(fl, scope, e->a, &x))
-            return false;
-        *outside = ir_convert(fl->a, x, e->dtype, e->span);
-        return true;
-    case IR_BINARY:
-        if (!recomputed(fl, scope, e->a, &x) || !recomputed(fl, scope, e->b, &y))
-            return false;
-        *outside = ir_binary(fl->a, e->op, x, y, e->dtype, e->span);
-        return true;
-    case IR_OP: break;
-    }
-    return false;
+        return recomputed(r, s->value);
+    return s->kind == IR_DO && s->op_def->id == OP_READ ? recomputed_read(r, s) : NULL;
 }
 
 /* Numbers that need nothing of the kernel: nobody waits for it. */
@@ -155,10 +135,10 @@ static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name
 {
     ir_block *block = fl->block;
     ir_block made = {0};
-    const ir_expr *outside = NULL;
+    recomputation r = {fl, scope};
     fl->block = &made;
-    bool ok = b->v.kind == VALUE_SCALAR && recomputed(fl, scope, b->v.expr, &outside);
-    if (ok) {
+    const ir_expr *outside = b->v.kind == VALUE_SCALAR ? recomputed(&r, b->v.expr) : NULL;
+    if (outside != NULL) {
         const ir_type type = ir_scalar_type(outside->dtype);
         const dsl_value v = scalar_value(outside, b->span);
         ir_var *var = scope_target(fl, name, &type, b->span);
@@ -169,9 +149,9 @@ static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name
         }
     }
     fl->block = block;
-    if (ok)
+    if (outside != NULL)
         insert_beside(fl, scope, &made, true);
-    return ok;
+    return outside != NULL;
 }
 
 /* ---- either of them ---- */

@@ -343,6 +343,10 @@ const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *
 /* Whether a handle may stand for a parameter of its function: without a root, control flow decides which one
  * of its kind it is. */
 bool ir_may_be(const ir_var *handle, const ir_var *param);
+/* The expression with what `replace` gives in place of each variable; NULL where that is NULL for one, or where
+ * an operation stands in it, which would run once more. */
+typedef const ir_expr *(*ir_replacement)(void *context, ir_var *var);
+const ir_expr *ir_substitute(arena *a, const ir_expr *e, ir_replacement replace, void *context);
 /* Every statement of a block and of the blocks below, each before those inside it. */
 void ir_visit_stmts(const ir_block *block, ir_stmt_visitor visit, void *context);
 

@@ -1,5 +1,5 @@
-/* Walks over the IR for passes, verifier and emitter: which variables something reads, and all
- * statements of a block. Order is the order of writing, so that what a pass builds from a walk is
+/* Walks over the IR for passes, verifier and emitter: which variables something reads, all statements of
+ * a block, and an expression in terms of other variables. Order is the order of writing, so that what a pass builds from a walk is
  * deterministic. */
 #include "ir/ir.h"
 
@@ -92,6 +92,30 @@ const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *
         found = below != NULL ? below : found;
     }
     return found;
+}
+
+const ir_expr *ir_substitute(arena *a, const ir_expr *e, ir_replacement replace, void *context)
+{
+    const ir_expr *x = NULL;
+    const ir_expr *y = NULL;
+    switch (e->kind) {
+    case IR_INT:
+    case IR_FLOAT:
+    case IR_BOOL: return e;
+    case IR_VAR: return replace(context, e->var);
+    case IR_UNARY:
+        x = ir_substitute(a, e->a, replace, context);
+        return x == NULL ? NULL : ir_unary(a, e->op, x, e->dtype, e->span);
+    case IR_CONVERT:
+        x = ir_substitute(a, e->a, replace, context);
+        return x == NULL ? NULL : ir_convert(a, x, e->dtype, e->span);
+    case IR_BINARY:
+        x = ir_substitute(a, e->a, replace, context);
+        y = x == NULL ? NULL : ir_substitute(a, e->b, replace, context);
+        return y == NULL ? NULL : ir_binary(a, e->op, x, y, e->dtype, e->span);
+    case IR_OP: break;
+    }
+    return NULL;
 }
 
 bool ir_may_be(const ir_var *handle, const ir_var *param)
