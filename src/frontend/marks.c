@@ -114,26 +114,17 @@ static bool binds(const search *s, const syntax_expr *call)
            call->items.items[0]->kind == SYNTAX_INT && call->items.items[0]->integer == s->dim;
 }
 
-static bool expr_marks(const search *s, const syntax_expr *e)
+static bool expr_marks(void *context, const syntax_expr *e)
 {
-    if (e == NULL)
-        return false;
-    if (e->kind == SYNTAX_CALL && (binds(s, e) || call_marks(s, e)))
-        return true;
-    if (expr_marks(s, e->a) || expr_marks(s, e->b) || expr_marks(s, e->c))
-        return true;
-    for (int64_t i = 0; i < e->items.count; i++) {
-        if (expr_marks(s, e->items.items[i]))
-            return true;
-    }
-    return false;
+    const search *s = context;
+    return e->kind == SYNTAX_CALL && (binds(s, e) || call_marks(s, e));
 }
 
-static bool block_marks(const search *s, const syntax_block *block)
+static bool block_marks(search *s, const syntax_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
         const syntax_stmt *stmt = block->items[i];
-        if (expr_marks(s, stmt->value) || block_marks(s, &stmt->body) ||
+        if (syntax_any(stmt->value, expr_marks, s) || block_marks(s, &stmt->body) ||
             block_marks(s, &stmt->orelse))
             return true;
     }

@@ -588,10 +588,15 @@ M = pl.dynamic("M")
 def kernel(x: pl.Tensor[[M, 4], pl.FP32], y: pl.Out[pl.Tensor[[M, 4], pl.FP32]]):
     for i in pl.range(M):
         pl.store(pl.load(x, [i, 0], [1, 4]), [i, 0], y)
+    return y
 
 @pl.jit.inline
 def between(x, y):
     kernel(x, y)
+
+@pl.jit.inline
+def around(made):
+    pass
 
 @pl.jit
 def wrapper(x: pl.Tensor, y: pl.Out[pl.Tensor]):
@@ -599,7 +604,10 @@ def wrapper(x: pl.Tensor, y: pl.Out[pl.Tensor]):
 """
 
 
-@pytest.mark.parametrize("call", ["kernel(x, y)", "kernel(y=y, x=x)", "between(x, y)"])
+@pytest.mark.parametrize(
+    "call",
+    ["kernel(x, y)", "kernel(y=y, x=x)", "between(x, y)", "around(kernel(x, y))", "around(made=kernel(x, y))"],
+)
 def test_marks_pass_to_callers(call):
     wrapper = from_text(MARKS.format(call=call))["wrapper"]
     programs = set()
