@@ -206,6 +206,21 @@ static pypto_span span_of(const importer *im, PyObject *object)
 
 /* ---- strings ---- */
 
+bool integer_of(PyObject *value, int64_t *integer, bool *is_unsigned)
+{
+    int overflow = 0;
+    *integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+    *is_unsigned = overflow > 0;
+    if (overflow <= 0)
+        return overflow == 0;
+    const unsigned long long number = PyLong_AsUnsignedLongLong(value);
+    *integer = (int64_t)number;
+    if (PyErr_Occurred() == NULL)
+        return true;
+    PyErr_Clear();
+    return false;
+}
+
 const char *utf8(PyObject *object)
 {
     return PyUnicode_AsUTF8AndSize(object, NULL);
@@ -253,20 +268,6 @@ static void import_items(importer *im, PyObject *list, syntax_exprs *items)
     }
 }
 
-/* 2**63, which fits 64 bits behind a minus. */
-static bool is_least_negated(PyObject *value)
-{
-    int overflow = 0;
-    PyObject *negative = PyNumber_Negative(value);
-    if (negative == NULL)
-        PyErr_Clear();
-    else
-        (void)PyLong_AsLongLongAndOverflow(negative, &overflow);
-    bool fits = negative != NULL && overflow == 0;
-    Py_XDECREF(negative);
-    return fits;
-}
-
 static void import_constant(importer *im, PyObject *value, syntax_expr *e)
 {
     if (value == Py_None) {
@@ -275,12 +276,8 @@ static void import_constant(importer *im, PyObject *value, syntax_expr *e)
         e->kind = SYNTAX_BOOL;
         e->integer = value == Py_True;
     } else if (PyLong_Check(value)) {
-        int overflow = 0;
         e->kind = SYNTAX_INT;
-        e->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-        e->overflow = overflow != 0;
-        if (e->overflow)
-            e->integer = is_least_negated(value) ? INT64_MIN : 0;
+        e->overflow = !integer_of(value, &e->integer, &e->is_unsigned);
     } else if (PyFloat_Check(value)) {
         e->kind = SYNTAX_FLOAT;
         e->real = PyFloat_AsDouble(value);

@@ -89,6 +89,9 @@ PyObject *file_object(const char *name);
 
 /* UTF-8 of a str, valid as long as it; NULL with an exception set when it is no str. */
 const char *utf8(PyObject *object);
+/* An int of at most 64 bits; from 2^63 on as the bits of a uint64_t, and *is_unsigned is set. False, without an
+ * exception, when it is larger. */
+bool integer_of(PyObject *value, int64_t *integer, bool *is_unsigned);
 
 /* ---- tensors.c ---- */
 

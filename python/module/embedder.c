@@ -189,11 +189,11 @@ static name_value other_value(embedding *e, arena *a, PyObject *value)
 
 static name_value int_value(arena *a, PyObject *value)
 {
-    int overflow = 0;
-    long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow != 0)
+    int64_t integer = 0;
+    bool is_unsigned = false;
+    if (!integer_of(value, &integer, &is_unsigned))
         return text_value(a, NAME_OTHER, "int of more than 64 bits");
-    return (name_value){.kind = NAME_INT, .integer = integer};
+    return (name_value){.kind = is_unsigned ? NAME_UINT : NAME_INT, .integer = integer};
 }
 
 static name_value list_value(embedding *e, arena *a, PyObject *list, int depth)

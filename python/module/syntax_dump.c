@@ -82,7 +82,11 @@ static void dump_expr(text *out, const syntax_expr *e)
         text_add(out, ")");
         break;
     case SYNTAX_INT:
-        text_printf(out, e->overflow ? "int(too large)" : "int(%lld)", (long long)e->integer);
+        text_printf(out,
+                    e->overflow      ? "int(too large)"
+                    : e->is_unsigned ? "int(%llu)"
+                                     : "int(%lld)",
+                    (long long)e->integer);
         break;
     case SYNTAX_FLOAT: text_printf(out, "float(%.17g)", e->real); break;
     case SYNTAX_BOOL: text_add(out, e->integer ? "bool(true)" : "bool(false)"); break;

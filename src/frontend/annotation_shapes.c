@@ -4,6 +4,8 @@
 #include "frontend/names.h"
 #include "frontend/scalars.h"
 
+#include "ops/dtypes.h"
+
 #include <string.h>
 
 /* ---- dimensions ---- */
@@ -88,7 +90,7 @@ dsl_value dim_value(lowering *fl, const syntax_expr *e)
 {
     switch (e->kind) {
     case SYNTAX_INT:
-        if (e->overflow)
+        if (e->overflow || e->is_unsigned)
             return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, "use a smaller number",
                           "the number does not fit 64 bits");
         return literal_int(fl->a, e->integer, e->span);
@@ -128,6 +130,9 @@ bool add_dim(lowering *fl, ir_type *type, const dsl_value *v)
         report(
             fl->fe, DIAG_BAD_ANNOTATION, v->span, "a dimension is an int or a pl.dynamic(\"NAME\")",
             "shape element %d must be int, not %s", type->ndim, pypto_dtype_name(v->expr->dtype));
+    else if (is_beyond_index(v->expr))
+        report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "use a smaller number",
+               "dimension %d: %s does not fit index", type->ndim, constant_text(fl->a, v->expr));
     else if (ir_is_const_int(v->expr, &extent) && extent <= 0)
         report(fl->fe, DIAG_BAD_ANNOTATION, v->span, "make it at least 1",
                "dimension %d is %lld: all dimensions must be positive", type->ndim,

@@ -64,11 +64,11 @@ static dsl_value lower_abs(lowering *fl, const syntax_expr *e, int64_t target)
     dsl_value x = all.items[0];
     if (x.kind == VALUE_VAR)
         return lower_values(fl, op_find("pl.abs"), &x, 1, e->span, target);
-    dsl_value negative = scalar_unary(fl, "-", x, e->span);
     bool is_unsigned =
         x.kind == VALUE_SCALAR && ir_is_integer(x.expr->dtype) && !dtype_is_signed(x.expr->dtype);
     if (is_unsigned)
         return x; /* 0 - x wraps, and may well be the larger one */
+    dsl_value negative = scalar_unary(fl, "-", x, e->span);
     return negative.kind == VALUE_POISON ? negative
                                          : scalar_extreme(fl, "abs", IR_MAX, x, negative, e->span);
 }
@@ -322,7 +322,7 @@ static void choose_type(lowering *fl, int64_t target, dsl_value *x)
     pypto_dtype have = b->v.expr->dtype;
     pypto_dtype given = x->expr->dtype;
     if (!dtype_same_category(given, have) ||
-        (ir_is_integer(given) && !dtype_holds(have, x->expr->integer)))
+        (ir_is_integer(given) && !dtype_holds_constant(have, x->expr)))
         return;
     x->expr =
         ir_convert(fl->a, ir_is_float(given) ? ir_float(fl->a, x->real) : x->expr, have, x->span);

@@ -39,12 +39,17 @@ static const ir_expr *compare_with_signed(arena *a, ir_operator op, const ir_exp
     return ir_binary(a, below ? IR_OR : IR_AND, sign, rest, PYPTO_BOOL, span);
 }
 
-/* Python compares floats as doubles, and integers with them by value. */
+/* Python compares floats as doubles, and integers by value. */
 static dsl_value literal_comparison(lowering *fl, ir_operator op, const dsl_value *x,
                                     const dsl_value *y, pypto_span span)
 {
     double a = literal_real(x);
     double b = literal_real(y);
+    if (!is_real(x) && !is_real(y)) { /* not as doubles, which do not hold them all */
+        const wide_int difference = constant_value(x->expr) - constant_value(y->expr);
+        a = difference < 0 ? -1 : difference > 0;
+        b = 0;
+    }
     bool truth = op == IR_LT   ? a < b
                  : op == IR_LE ? a <= b
                  : op == IR_GT ? a > b
@@ -67,7 +72,7 @@ dsl_value scalar_compare(lowering *fl, const char *op, dsl_value x, dsl_value y,
     if (!need_scalars(fl, op, &x, &y))
         return poison();
     bool both = x.literal && y.literal;
-    if (both && (is_real(&x) || is_real(&y)))
+    if (both && x.expr->dtype != PYPTO_BOOL && y.expr->dtype != PYPTO_BOOL)
         return literal_comparison(fl, row->op, &x, &y, span);
     if (x.literal && !y.literal && !adapt_literal(fl, op, &x, &y, span))
         return poison();

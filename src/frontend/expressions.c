@@ -398,9 +398,6 @@ static dsl_value eval_binary(lowering *fl, const syntax_expr *e, int64_t target)
 static dsl_value eval_unary(lowering *fl, const syntax_expr *e, int64_t target)
 {
     const syntax_expr *operand = e->a;
-    if (operand->kind == SYNTAX_INT && operand->overflow && operand->integer == INT64_MIN &&
-        strcmp(e->text, "-") == 0)
-        return literal_int(fl->a, INT64_MIN, e->span);
     dsl_value x = eval(fl, operand);
     if (x.kind == VALUE_POISON)
         return x;
@@ -475,7 +472,8 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
         if (e->overflow)
             return report(fl->fe, DIAG_BAD_SCALAR, e->span, "use a smaller number",
                           "the number does not fit 64 bits");
-        return literal_int(fl->a, e->integer, e->span);
+        return e->is_unsigned ? literal_uint(fl->a, (uint64_t)e->integer, e->span)
+                              : literal_int(fl->a, e->integer, e->span);
     case SYNTAX_FLOAT: return literal_float(fl->a, e->real, e->span);
     case SYNTAX_BOOL: return literal_bool(fl->a, e->integer != 0, e->span);
     case SYNTAX_NONE: return (dsl_value){.kind = VALUE_NONE, .span = e->span};
@@ -504,6 +502,11 @@ bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_valu
     *v = eval(fl, e);
     if (v->kind == VALUE_POISON)
         return false;
+    if (v->kind == VALUE_SCALAR && is_beyond_index(v->expr)) {
+        report(fl->fe, DIAG_BAD_SCALAR, e->span, "use a smaller number",
+               "%s: %s does not fit index", what, constant_text(fl->a, v->expr));
+        return false;
+    }
     if (v->kind == VALUE_SCALAR && ir_is_integer(v->expr->dtype))
         return true;
     report(fl->fe, DIAG_BAD_SCALAR, e->span, "convert it: pl.cast(x, pl.INDEX)",

@@ -19,6 +19,7 @@
 typedef enum name_kind {
     NAME_UNDEFINED,
     NAME_INT,
+    NAME_UINT, /* integer: as bits of a uint64_t, for numbers from 2^63 on */
     NAME_FLOAT,
     NAME_BOOL,
     NAME_NONE,

@@ -182,10 +182,10 @@ bool lower_blocks(lowering *fl, const syntax_expr *e, const char *what, ir_launc
         return bad_scope(fl, e->span, "convert it: pl.cast(x, pl.INDEX)",
                          arena_printf(fl->a, "%s must be an integer expression, not %s", what,
                                       describe(fl->a, &v)));
-    if (ir_is_const_int(v.expr, &number) && number <= 0)
+    if (is_beyond_index(v.expr) || (ir_is_const_int(v.expr, &number) && number <= 0))
         return bad_scope(fl, e->span, "at least one block runs",
-                         arena_printf(fl->a, "%s must be positive: a positive integer, not %lld",
-                                      what, (long long)number));
+                         arena_printf(fl->a, "%s must be positive: a positive integer, not %s",
+                                      what, constant_text(fl->a, v.expr)));
     launch->blocks = as_index(fl->a, v.expr, e->span);
     return true;
 }

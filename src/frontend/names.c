@@ -20,6 +20,7 @@ static void add_value_text(text *out, const name_value *v)
     switch (v->kind) {
     case NAME_UNDEFINED: text_add(out, "undefined"); break;
     case NAME_INT: text_printf(out, "int %lld", (long long)v->integer); break;
+    case NAME_UINT: text_printf(out, "int %llu", (unsigned long long)v->integer); break;
     case NAME_BOOL: text_printf(out, "bool %d", v->integer != 0); break;
     case NAME_FLOAT: {
         /* The bits: exact, and no printf depends on the locale. */
@@ -162,6 +163,7 @@ static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
     switch (v->kind) {
     case NAME_UNDEFINED: return poison();
     case NAME_INT: return literal_int(a, v->integer, span);
+    case NAME_UINT: return literal_uint(a, (uint64_t)v->integer, span);
     case NAME_FLOAT: return literal_float(a, v->real, span);
     case NAME_BOOL: return literal_bool(a, v->integer != 0, span);
     case NAME_NONE: return (dsl_value){.kind = VALUE_NONE, .span = span};

@@ -10,7 +10,7 @@ bool is_real(const dsl_value *v)
 
 double literal_real(const dsl_value *v)
 {
-    return is_real(v) ? v->real : (double)v->expr->integer;
+    return is_real(v) ? v->real : (double)constant_value(v->expr);
 }
 
 /* What to write for an operator that tiles and tensors do not have. */
@@ -101,11 +101,12 @@ bool adapt_literal(lowering *fl, const char *op, dsl_value *literal, const dsl_v
         category_error(fl, op, literal, other, span);
         return false;
     }
-    if (ir_is_integer(dtype) && !dtype_holds(dtype, literal->expr->integer)) {
+    if (ir_is_integer(dtype) && !dtype_holds_constant(dtype, literal->expr)) {
         report(fl->fe, DIAG_BAD_SCALAR, literal->span,
-               "convert the other side to a wider type: pl.cast(x, pl.INT64)",
-               "%lld does not fit %s, the type of the other operand",
-               (long long)literal->expr->integer, pypto_dtype_name(dtype));
+               arena_printf(fl->a, "convert the other side to a wider type: pl.cast(x, pl.%s)",
+                            is_beyond_index(literal->expr) ? "UINT64" : "INT64"),
+               "%s does not fit %s, the type of the other operand",
+               constant_text(fl->a, literal->expr), pypto_dtype_name(dtype));
         return false;
     }
     if (is_real(literal))

@@ -40,10 +40,11 @@ static dsl_value typed_binary(lowering *fl, const operator_row *row, dsl_value x
         return poison();
     int64_t number = 0;
     bool known = ir_is_const_int(y.expr, &number);
-    if (shift && known && (number < 0 || number >= dtype_bits(dtype)))
+    if (shift &&
+        (is_beyond_index(y.expr) || (known && (number < 0 || number >= dtype_bits(dtype)))))
         return report(fl->fe, DIAG_BAD_SCALAR, y.span,
                       "shift by fewer bits, or convert to a wider type first",
-                      "a shift by %lld leaves nothing of %s %s", (long long)number,
+                      "a shift by %s leaves nothing of %s %s", constant_text(fl->a, y.expr),
                       text_article(pypto_dtype_name(dtype)), pypto_dtype_name(dtype));
     if (divides && ((known && number == 0) || (y.expr->kind == IR_FLOAT && y.expr->real == 0.0)))
         return zero_division(fl, span);
@@ -84,8 +85,8 @@ dsl_value scalar_extreme(lowering *fl, const char *what, ir_operator op, dsl_val
         bool less = literal_real(&y) < literal_real(&x);
         bool more = literal_real(&y) > literal_real(&x);
         if (!is_real(&x) && !is_real(&y)) {
-            less = y.expr->integer < x.expr->integer;
-            more = y.expr->integer > x.expr->integer;
+            less = constant_value(y.expr) < constant_value(x.expr);
+            more = constant_value(y.expr) > constant_value(x.expr);
         }
         return (op == IR_MIN ? less : more) ? y : x;
     }
@@ -119,12 +120,11 @@ dsl_value scalar_unary(lowering *fl, const char *op, dsl_value x, pypto_span spa
         return x;
     if (x.literal && is_real(&x))
         return literal_float(a, -x.real, span);
+    if (x.literal)
+        return literal_wide(fl, invert ? ~constant_value(x.expr) : -constant_value(x.expr), span);
     dsl_value result =
         scalar_value(ir_unary(a, invert ? IR_INVERT : IR_NEG, x.expr, dtype, span), span);
-    if (x.expr->kind == IR_INT && result.expr->kind != IR_INT)
-        return too_large(fl, span);
-    result.literal = x.literal;
-    return result;
+    return x.expr->kind == IR_INT && result.expr->kind != IR_INT ? too_large(fl, span) : result;
 }
 
 dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const char *what)
@@ -139,10 +139,10 @@ dsl_value scalar_convert(lowering *fl, dsl_value v, pypto_dtype dtype, const cha
                       "%s has dtype %s, but %s is wanted", what, pypto_dtype_name(from),
                       pypto_dtype_name(dtype));
     if (v.literal && ir_is_integer(from) && ir_is_integer(dtype) &&
-        !dtype_holds(dtype, v.expr->integer))
+        !dtype_holds_constant(dtype, v.expr))
         return report(fl->fe, DIAG_BAD_SCALAR, v.span,
-                      "use a smaller number, or declare a wider type", "%s: %lld does not fit %s",
-                      what, (long long)v.expr->integer, pypto_dtype_name(dtype));
+                      "use a smaller number, or declare a wider type", "%s: %s does not fit %s",
+                      what, constant_text(fl->a, v.expr), pypto_dtype_name(dtype));
     const ir_expr *expr = v.literal && is_real(&v) ? ir_float(fl->a, v.real) : v.expr;
     return scalar_value(ir_convert(fl->a, expr, dtype, v.span), v.span);
 }

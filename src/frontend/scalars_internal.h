@@ -4,6 +4,8 @@
 
 #include "frontend/scalars.h"
 
+#include "ops/dtypes.h"
+
 /* An operator of the script, and the IR's. */
 typedef struct operator_row {
     const char *spelling;
@@ -39,6 +41,8 @@ bool adapt_literal(lowering *fl, const char *op, dsl_value *literal, const dsl_v
 
 /* Reports a constant that does not fit 64 bits. */
 dsl_value too_large(lowering *fl, pypto_span span);
+/* A literal; reports what fits neither INT64 nor UINT64. */
+dsl_value literal_wide(lowering *fl, wide_int number, pypto_span span);
 dsl_value zero_division(lowering *fl, pypto_span span);
 /* x op y of two literals. */
 dsl_value literal_float_binary(lowering *fl, const char *op, double x, double y, pypto_span span);

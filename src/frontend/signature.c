@@ -88,7 +88,7 @@ static const ir_expr *baked(arena *a, const ir_expr *number, pypto_dtype dtype)
     bool to_float = ir_is_integer(number->dtype) && ir_is_float(dtype);
     if (!to_float && !dtype_same_category(number->dtype, dtype))
         return NULL;
-    if (number->kind == IR_INT && ir_is_integer(dtype) && !dtype_holds(dtype, number->integer))
+    if (number->kind == IR_INT && ir_is_integer(dtype) && !dtype_holds_constant(dtype, number))
         return NULL;
     return ir_convert(a, number, dtype, SPAN_NONE);
 }

@@ -29,7 +29,7 @@ static void adapt_to_name(lowering *fl, const binding *b, dsl_value *v)
         return;
     pypto_dtype have = b->v.expr->dtype;
     pypto_dtype given = v->expr->dtype;
-    bool fits = ir_is_integer(given) ? ir_is_float(have) || dtype_holds(have, v->expr->integer)
+    bool fits = ir_is_integer(given) ? ir_is_float(have) || dtype_holds_constant(have, v->expr)
                                      : dtype_same_category(given, have);
     if (v->literal && fits) {
         const ir_expr *number = ir_is_float(given) ? ir_float(fl->a, v->real) : v->expr;

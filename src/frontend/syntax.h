@@ -19,7 +19,7 @@ typedef VEC(syntax_stmt *) syntax_block;
 
 typedef enum syntax_expr_kind {
     SYNTAX_NAME, /* text */
-    SYNTAX_INT, /* integer; `overflow` when it does not fit 64 bits, then INT64_MIN if its negative does */
+    SYNTAX_INT, /* integer: as bits of a uint64_t if is_unsigned; `overflow` when 64 bits do not hold it */
     SYNTAX_FLOAT, /* real */
     SYNTAX_BOOL,  /* integer */
     SYNTAX_NONE,
@@ -53,6 +53,7 @@ struct syntax_expr {
     int64_t integer;
     double real;
     bool overflow;
+    bool is_unsigned; /* from 2^63 on */
     syntax_expr *a;
     syntax_expr *b;
     syntax_expr *c;

@@ -14,6 +14,16 @@ dsl_value literal_int(arena *a, int64_t number, pypto_span span)
         .kind = VALUE_SCALAR, .span = span, .expr = ir_int(a, number), .literal = true};
 }
 
+dsl_value literal_uint(arena *a, uint64_t number, pypto_span span)
+{
+    if (number <= INT64_MAX)
+        return literal_int(a, (int64_t)number, span);
+    return (dsl_value){.kind = VALUE_SCALAR,
+                       .span = span,
+                       .expr = ir_int_of(a, (int64_t)number, PYPTO_UINT64),
+                       .literal = true};
+}
+
 dsl_value literal_float(arena *a, double number, pypto_span span)
 {
     return (dsl_value){.kind = VALUE_SCALAR,

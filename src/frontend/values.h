@@ -44,6 +44,8 @@ static inline dsl_value poison(void)
 /* ---- making values ---- */
 
 dsl_value literal_int(arena *a, int64_t number, pypto_span span);
+/* The same for numbers up to 2^64 - 1: those from 2^63 on are UINT64. */
+dsl_value literal_uint(arena *a, uint64_t number, pypto_span span);
 dsl_value literal_float(arena *a, double number, pypto_span span);
 dsl_value literal_bool(arena *a, bool truth, pypto_span span);
 dsl_value scalar_value(const ir_expr *expr, pypto_span span);

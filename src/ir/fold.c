@@ -161,7 +161,7 @@ const ir_expr *ir_op(arena *a, const struct op_def *op, const ir_operand *operan
 
 bool ir_is_const_int(const ir_expr *e, int64_t *value)
 {
-    if (e == NULL || e->kind != IR_INT)
+    if (e == NULL || e->kind != IR_INT || (e->dtype == PYPTO_UINT64 && e->integer < 0))
         return false;
     *value = e->integer;
     return true;

@@ -96,6 +96,34 @@ static inline bool dtype_holds(pypto_dtype dtype, int64_t value)
     return bits >= 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
 }
 
+/* What constants are computed in: holds INT64 and UINT64, and their products but for the largest. */
+__extension__ typedef __int128 wide_int;
+
+static inline wide_int constant_value(const ir_expr *e)
+{
+    return e->dtype == PYPTO_UINT64 ? (wide_int)(uint64_t)e->integer : e->integer;
+}
+
+/* Whether an integer type holds the constant. */
+static inline bool dtype_holds_constant(pypto_dtype dtype, const ir_expr *e)
+{
+    const wide_int value = constant_value(e);
+    return value <= INT64_MAX ? dtype_holds(dtype, (int64_t)value) : dtype == PYPTO_UINT64;
+}
+
+/* An integer constant from 2^63 on: no extent, offset or bound. */
+static inline bool is_beyond_index(const ir_expr *e)
+{
+    return e->kind == IR_INT && constant_value(e) > INT64_MAX;
+}
+
+/* An integer constant in decimal. */
+static inline const char *constant_text(arena *a, const ir_expr *e)
+{
+    return e->dtype == PYPTO_UINT64 ? arena_printf(a, "%llu", (unsigned long long)e->integer)
+                                    : arena_printf(a, "%lld", (long long)e->integer);
+}
+
 /* Whether `wide` holds every value of `narrow`. */
 static inline bool dtype_widens(pypto_dtype narrow, pypto_dtype wide)
 {

@@ -128,6 +128,13 @@ static bool check_handle(op_call *call, int32_t index)
     }
 }
 
+static bool fits_index(op_call *call, const op_param *param, const ir_operand *at, const ir_expr *e)
+{
+    return !is_beyond_index(e) ||
+           rule_fail(call, DIAG_BAD_SCALAR, at, "use a smaller number", "%s: %s does not fit index",
+                     param->name, constant_text(call->program->a, e));
+}
+
 static bool check_scalar(op_call *call, int32_t index)
 {
     const op_param *param = &call->op->params[index];
@@ -139,7 +146,7 @@ static bool check_scalar(op_call *call, int32_t index)
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
                          "%s must be a scalar of an integer type, not %s", param->name,
                          pypto_dtype_name(operand->expr->dtype));
-    return true;
+    return param->kind == OPERAND_SCALAR || fits_index(call, param, operand, operand->expr);
 }
 
 static bool check_list(op_call *call, int32_t index)
@@ -160,6 +167,8 @@ static bool check_list(op_call *call, int32_t index)
             return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
                              "%s %d must be an integer scalar, not %s", param->name, i,
                              pypto_dtype_name(entry->dtype));
+        if (!fits_index(call, param, operand, entry))
+            return false;
         int64_t value = 0;
         bool constant = ir_is_const_int(entry, &value);
         if (param->kind == OPERAND_EXTENTS && !constant)
@@ -242,6 +251,8 @@ static bool check_indices(op_call *call, int32_t index)
 {
     ir_operand *operand = &call->operands[index];
     if (operand->kind == IR_OPERAND_EXPR && ir_is_integer(operand->expr->dtype)) {
+        if (!fits_index(call, &call->op->params[index], operand, operand->expr))
+            return false;
         arena *a = call->program->a;
         const ir_type *type = &call->operands[0].var->type;
         const ir_expr **entries = arena_array(a, const ir_expr *, type->ndim);
@@ -341,7 +352,7 @@ bool rule_const(op_call *call, ir_type *result)
                          "value must be a numeric literal");
     bool fits = e->kind == IR_BOOL    ? dtype == PYPTO_BOOL
                 : e->kind == IR_FLOAT ? ir_is_float(dtype)
-                                      : ir_is_float(dtype) || dtype_holds(dtype, e->integer);
+                                      : ir_is_float(dtype) || dtype_holds_constant(dtype, e);
     if (!fits)
         return rule_fail(call, DIAG_BAD_SCALAR, value, "use a smaller number, or a wider type",
                          "the value does not fit %s", pypto_dtype_name(dtype));
@@ -430,10 +441,10 @@ bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype)
 {
     arena *a = call->program->a;
     const ir_expr *e = scalar->expr;
-    bool bare_int = e->kind == IR_INT && e->dtype == PYPTO_INDEX;
-    if (bare_int && ir_is_integer(dtype) && !dtype_holds(dtype, e->integer))
+    bool bare_int = e->kind == IR_INT && (e->dtype == PYPTO_INDEX || is_beyond_index(e));
+    if (bare_int && ir_is_integer(dtype) && !dtype_holds_constant(dtype, e))
         return rule_fail(call, DIAG_BAD_SCALAR, scalar, "use a smaller number",
-                         "%lld does not fit elements of %s", (long long)e->integer,
+                         "%s does not fit elements of %s", constant_text(a, e),
                          pypto_dtype_name(dtype));
     if (!(bare_int && ir_is_float(dtype)) && !dtype_same_category(e->dtype, dtype))
         return rule_fail(

@@ -241,9 +241,11 @@ static syntax_expr *parse_number(parser *p)
         e->integer = strtoll(t->text, NULL, 0);
     else
         e->real = strtod(t->text, NULL);
+    e->is_unsigned = t->kind == TOKEN_INT && errno == ERANGE;
+    errno = 0;
+    if (e->is_unsigned)
+        e->integer = (int64_t)strtoull(t->text, NULL, 0);
     e->overflow = errno == ERANGE;
-    if (e->overflow)
-        e->integer = strtoull(t->text, NULL, 0) == UINT64_C(1) << 63 ? INT64_MIN : 0;
     return e;
 }
 

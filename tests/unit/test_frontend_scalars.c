@@ -142,7 +142,7 @@ static void test_errors(void **state)
         {VALUE("1 << -1"), {"PYPTO-T210", 1, 41, "must not be negative", NULL}},
         {VALUE("n ** 2"), {"PYPTO-S103", 1, 36, "Unsupported binary operator '**'", "constants"}},
         {VALUE("n @ 2"), {"PYPTO-S103", 1, 36, "Unsupported binary operator '@'", NULL}},
-        {VALUE("9223372036854775807 + 1"), {"PYPTO-T210", 1, 36, "does not fit 64 bits", NULL}},
+        {VALUE("18446744073709551615 + 1"), {"PYPTO-T210", 1, 36, "does not fit 64 bits", NULL}},
         {VALUE("99999999999999999999"), {"PYPTO-T210", 1, 36, "does not fit 64 bits", NULL}},
         {VALUE("10 ** 30"), {"PYPTO-T210", 1, 36, "does not fit 64 bits", NULL}},
         {VALUE("n + 5000000000"), {"PYPTO-T210", 1, 40, "5000000000 does not fit int32", "INT64"}},
