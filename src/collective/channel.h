@@ -31,6 +31,30 @@
 
 #include <pypto/program.h>
 
+/* ---- tensors ---- */
+
+static inline int64_t tensor_elements(const pld_tensor *tensor)
+{
+    int64_t count = 1;
+    for (int32_t d = 0; d < tensor->ndim; ++d)
+        count *= tensor->shape[d];
+    return count;
+}
+
+/* Row-major without gaps, or empty. */
+static inline bool tensor_is_packed(const pld_tensor *tensor)
+{
+    if (tensor_elements(tensor) == 0)
+        return true;
+    int64_t stride = 1;
+    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
+        if (tensor->shape[d] != 1 && tensor->stride[d] != stride)
+            return false;
+        stride *= tensor->shape[d];
+    }
+    return true;
+}
+
 /* ---- layout, for the host ---- */
 
 /* Channels of a buffer of `bytes` that `ranks` ranks share. */
@@ -53,6 +77,9 @@ typedef enum collective_kind {
     COLLECTIVE_ALL_TO_ALL,
     COLLECTIVE_ALL_TO_ALL_V
 } collective_kind;
+
+/* "allreduce" and so on, also for a number that is none of them. */
+const char *collective_name(int32_t kind);
 
 /* What all ranks of a domain have to agree on. No padding: it is hashed and compared as bytes. */
 typedef struct collective_call {
@@ -101,8 +128,11 @@ void collective_leave(collective *c);
 void round_begin(collective *c);
 void round_post(collective *c, int32_t peer, const void *message, int64_t bytes);
 void round_end(collective *c);
-/* A round in which every peer gets the same message, which may be empty. */
+/* Whole rounds: every peer gets the same message, which may be empty; peer p gets part p of `parts`; the own stage
+ * is filled, and the message is empty. */
 void round_all(collective *c, const void *message, int64_t bytes);
+void round_parts(collective *c, const char *parts, int64_t bytes);
+void round_stage_all(collective *c, const void *data, int64_t bytes);
 
 /* Behind round_end(), until the next round ends: what a peer has sent in it. */
 const void *round_message(const collective *c, int32_t peer);

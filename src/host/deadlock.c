@@ -10,7 +10,10 @@
  * (segment.h, signal_entry). From these follows who has notified the cells waited for, who has not,
  * which notifies went to cells that nobody waits for, and by that who waits for whom: in a cycle, for a
  * rank that has ended, or only behind those. The accounts are evidence, not proof: a program may mean
- * something else. Called by call.c with the set's lock held. */
+ * something else. Called by call.c with the set's lock held.
+ *
+ * A rank in a collective names the rank that it waits for. When that one has ended its part of the call, or waits in
+ * a collective on another signal, the two do not call the same collectives, and the error says so. */
 #include "host/report.h"
 #include "sched/describe.h"
 #include "sched/sched.h"
@@ -80,6 +83,11 @@ static uint64_t bit(int32_t rank)
     return (uint64_t)1 << rank;
 }
 
+static bool waits_for_signal(const wait_entry *wait)
+{
+    return wait->kind == WAIT_SIGNAL || wait->kind == WAIT_DEFERRED;
+}
+
 static const signal_entry *account(const look *l, int32_t rank, int64_t cell_offset)
 {
     const signal_entry *e = segment_signal(segment_rank(&l->w->seg, rank), cell_offset, l->call);
@@ -137,7 +145,7 @@ static bool indexed_by_sender(const look *l, const wait_entry *wait, int32_t *di
  * yet, else anybody. */
 static uint64_t suspects_of(const look *l, int32_t rank, const wait_entry *wait)
 {
-    if (wait->kind == WAIT_DISPATCH)
+    if (wait->kind == WAIT_DISPATCH || wait->kind == WAIT_COLLECTIVE)
         return bit(wait->device);
     int32_t dim;
     if (indexed_by_sender(l, wait, &dim)) {
@@ -207,7 +215,7 @@ static void add_ranks(text *out, const look *l, uint64_t ranks)
 static void note_history(const look *l, int32_t rank, pypto_status *status)
 {
     const wait_entry *wait = &l->wait[rank];
-    if (wait->kind == WAIT_DISPATCH)
+    if (!waits_for_signal(wait))
         return;
     text line = {0};
     text_add(&line, "  ");
@@ -257,7 +265,7 @@ static bool is_awaited(const look *l, const signal_entry *e)
 static bool is_waited_through(const look *l, int32_t buffer)
 {
     for (int32_t rank = 0; rank < l->w->device_count; ++rank)
-        if ((l->blocked & bit(rank)) != 0 && l->wait[rank].kind != WAIT_DISPATCH &&
+        if ((l->blocked & bit(rank)) != 0 && waits_for_signal(&l->wait[rank]) &&
             l->wait[rank].buffer == buffer)
             return true;
     return false;
@@ -364,6 +372,67 @@ static void note_causes(const look *l, pypto_status *status)
     }
 }
 
+/* ---- collectives ---- */
+
+/* A rank in a collective that waits for one which will not join. -1: there is none. */
+static int32_t left_alone(const look *l)
+{
+    for (int32_t rank = 0; rank < l->w->device_count; ++rank) {
+        const wait_entry *wait = &l->wait[rank];
+        if ((l->blocked & bit(rank)) == 0 || wait->kind != WAIT_COLLECTIVE)
+            continue;
+        if ((l->blocked & bit(wait->device)) == 0)
+            return rank;
+        const wait_entry *other = &l->wait[wait->device];
+        if (other->kind == WAIT_COLLECTIVE &&
+            (other->buffer != wait->buffer || other->cell[0] != wait->cell[0]))
+            return rank;
+    }
+    return -1;
+}
+
+static void add_collective(text *out, const look *l, int32_t rank)
+{
+    const wait_entry *wait = &l->wait[rank];
+    const pld_function *f = report_function(l->w, wait->program, wait->function);
+    report_rank(out, l->w, rank);
+    text_printf(out, " is in %s on signal '%s'", collective_name(wait->cmp),
+                report_buffer(l->w, wait->program, wait->buffer));
+    if (f != NULL)
+        text_printf(out, " at %s:%d", f->file, wait->line);
+}
+
+static void add_headline(const look *l, pypto_span first, pypto_status *status)
+{
+    const int32_t rank = left_alone(l);
+    if (rank < 0) {
+        diag_add(status, DIAG_DEADLOCK, first,
+                 "check that each wait has a notify to the same cell of this rank, sent before the "
+                 "sender waits itself",
+                 "deadlock: %d of %d ranks wait for a signal and no work can run",
+                 __builtin_popcountll(l->blocked), l->w->device_count);
+        return;
+    }
+    const wait_entry *wait = &l->wait[rank];
+    text line = {0};
+    add_collective(&line, l, rank);
+    text_add(&line, ", but ");
+    if ((l->blocked & bit(wait->device)) != 0) {
+        add_collective(&line, l, wait->device);
+    } else {
+        report_rank(&line, l->w, wait->device);
+        text_add(&line, " has ended its part of the call");
+    }
+    diag_add(
+        status, DIAG_COLLECTIVE_MISMATCH,
+        report_span(l->w, wait->program, wait->function, wait->line),
+        "every rank of a domain calls the same collectives in the same order: look for a branch "
+        "or loop that comes out differently",
+        "ranks disagree about a collective: %s",
+        line.failed ? "one of them waits for ever" : line.bytes);
+    text_free(&line);
+}
+
 pypto_status report_deadlock(pypto_worker *w, uint64_t call)
 {
     if (!all_stuck(w)) {
@@ -380,12 +449,7 @@ pypto_status report_deadlock(pypto_worker *w, uint64_t call)
         first = report_span(w, wait->program, wait->function, wait->line);
     }
     pypto_status status = STATUS_OK;
-    diag_add(&status, DIAG_DEADLOCK, first,
-             "check that each wait has a notify to the same cell of this rank, sent before the "
-             "sender waits "
-             "itself",
-             "deadlock: %d of %d ranks wait for a signal and no work can run",
-             __builtin_popcountll(l.blocked), w->device_count);
+    add_headline(&l, first, &status);
     report_states(w, call, &status);
     for (int32_t rank = 0; rank < w->device_count; ++rank)
         if ((l.blocked & bit(rank)) != 0)

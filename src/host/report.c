@@ -52,6 +52,16 @@ pypto_span report_span(const pypto_worker *w, int32_t program, int32_t function,
 /* Of one rank; the others are counted. */
 #define WAITS_SHOWN 8
 
+static void add_wait_place(text *out, const pld_function *f, const wait_entry *wait)
+{
+    if (f == NULL)
+        return;
+    text_printf(out, ", in %s", f->name);
+    if (wait->blocks > 1)
+        text_printf(out, " (block %lld of %lld)", (long long)wait->block, (long long)wait->blocks);
+    text_printf(out, " at %s:%d", f->file, wait->line);
+}
+
 static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
 {
     const pld_function *f = report_function(w, wait->program, wait->function);
@@ -61,8 +71,15 @@ static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
         text_add(out, " whose output it reads");
         return;
     }
-    char cell[LIST_TEXT];
     const char *buffer = report_buffer(w, wait->program, wait->buffer);
+    if (wait->kind == WAIT_COLLECTIVE) {
+        text_printf(out, "is in %s on signal '%s' and waits for ", collective_name(wait->cmp),
+                    buffer);
+        report_rank(out, w, wait->device);
+        add_wait_place(out, f, wait);
+        return;
+    }
+    char cell[LIST_TEXT];
     const _Atomic int32_t *word =
         (const _Atomic int32_t *)(const void *)(w->seg.base + wait->cell_offset);
     text_printf(out, "%s '%s'%s %s %d, which is %d",
@@ -70,15 +87,10 @@ static void add_wait(text *out, const pypto_worker *w, const wait_entry *wait)
                 describe_list(cell, sizeof cell, wait->cell, wait->ndim),
                 wait->cmp == PLD_EQ ? "==" : ">=", wait->expected,
                 atomic_load_explicit(word, memory_order_relaxed));
-    if (f == NULL)
-        return;
-    if (wait->param >= 0 && wait->param < f->nparams &&
+    if (f != NULL && wait->param >= 0 && wait->param < f->nparams &&
         strcmp(f->params[wait->param].name, buffer) != 0)
         text_printf(out, " (parameter '%s')", f->params[wait->param].name);
-    text_printf(out, ", in %s", f->name);
-    if (wait->blocks > 1)
-        text_printf(out, " (block %lld of %lld)", (long long)wait->block, (long long)wait->blocks);
-    text_printf(out, " at %s:%d", f->file, wait->line);
+    add_wait_place(out, f, wait);
 }
 
 static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)

@@ -71,7 +71,7 @@ typedef struct wait_entry {
     /* From the segment's first byte. SIGNAL, DEFERRED: of the INT32 cell. COLLECTIVE: of the flag. */
     int64_t cell_offset;
     int32_t expected; /* COLLECTIVE: the round */
-    int32_t cmp;      /* pld_wait_cmp */
+    int32_t cmp;      /* pld_wait_cmp; COLLECTIVE: collective_kind */
     int32_t buffer;   /* allocation */
     int32_t param;    /* parameter of the function that names the window, or -1 */
     int32_t ndim;
@@ -80,7 +80,7 @@ typedef struct wait_entry {
     uint64_t devices;  /* SIGNAL, DEFERRED: domain */
     int64_t block;     /* SIGNAL, DEFERRED: of its task's blocks */
     int64_t blocks;
-    int64_t cell[PYPTO_MAX_DIMS];
+    int64_t cell[PYPTO_MAX_DIMS]; /* COLLECTIVE: [0] is where the channel begins in its window */
 } wait_entry;
 
 /* The flag of a collective: a fingerprint of what the rank does, above the number of the round. */

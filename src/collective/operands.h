@@ -1,0 +1,26 @@
+/* What collectives ask of their data, and what they do with it between rounds. */
+#ifndef COLLECTIVE_OPERANDS_H
+#define COLLECTIVE_OPERANDS_H
+
+#include "collective/channel.h"
+
+/* The target of a collective: a packed window of the signal's domain that shares no byte with it. Fails
+ * otherwise; `role` is what the message calls it. */
+void need_window(pld_core *core, const char *role, const pld_tensor *tensor,
+                 const pld_tensor *signal);
+/* [P, n] or, with `blocks`, [P * m, n]; returns the bytes of one of the P parts. */
+int64_t need_parts(pld_core *core, const char *role, const pld_tensor *tensor, int32_t ranks);
+/* Source and target of a movement: the same dtype and number of elements in each part, no byte in common. */
+void need_pair(pld_core *core, const pld_tensor *input, const pld_tensor *target);
+
+/* Bytes between two looks at the poison. */
+#define COPY_PIECE (INT64_C(4) << 20)
+
+/* memcpy of any size that notices when its call is given up. */
+void copy_bytes(pld_core *core, char *target, const char *source, int64_t bytes);
+
+/* The fields of a call that describe its target. */
+collective_call describe_target(collective_kind kind, const pld_comm *comm,
+                                const pld_tensor *target, int64_t count);
+
+#endif

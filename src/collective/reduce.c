@@ -1,0 +1,157 @@
+/* allreduce and reduce_scatter.
+ *
+ * allreduce folds in place. A few bytes go through the flags and a few more through the stages: one round, and
+ * every rank folds all elements. Of more, each rank folds one slice of the elements, from all windows into
+ * all windows, between two rounds: each byte moves once to the rank that folds it and once back, and
+ * what a rank has folded leaves its cache for where it is read next. Slices end at cache lines of the window.
+ *
+ * reduce_scatter does the same without writing to peers. */
+#include "collective/fold.h"
+#include "collective/operands.h"
+
+#include "sched/describe.h"
+
+#include <string.h>
+
+static const fold *need_fold(pld_core *core, const pld_tensor *target, pld_reduce_op op)
+{
+    char name[NAME_TEXT];
+    const fold *f = fold_of((pypto_dtype)target->dtype, op);
+    if (f == NULL)
+        task_fail(core, DIAG_BAD_COLLECTIVE,
+                  "%s of %s cannot be reduced with operator %d: integers and FP16, BF16, FP32 can, "
+                  "with Sum, Max, Min, Prod",
+                  task_describe(core, target, name, sizeof name),
+                  pypto_dtype_name((pypto_dtype)target->dtype), (int)op);
+    return f;
+}
+
+/* A signal of mesh shape has a row for each rank; one of ring shape has two rows per step and a column for each. */
+static void check_mode(pld_core *core, const pld_tensor *signal, pld_mode mode, int32_t ranks)
+{
+    char name[NAME_TEXT], shape[LIST_TEXT];
+    const bool mesh = signal->ndim >= 1 && signal->shape[0] >= ranks;
+    const bool ring =
+        signal->ndim == 2 && signal->shape[0] >= 2 * (ranks - 1) && signal->shape[1] >= ranks;
+    if ((mode == PLD_MESH && mesh) || (mode == PLD_RING && ring) ||
+        (mode == PLD_AUTO && (mesh || ring)))
+        return;
+    task_fail(core, DIAG_BAD_SIGNAL,
+              "signal %s of shape %s does not fit %d ranks: mode=\"mesh\" takes [P, 1], "
+              "mode=\"ring\" [2*(P-1), P]",
+              task_describe(core, signal, name, sizeof name),
+              describe_list(shape, sizeof shape, signal->shape, signal->ndim), ranks);
+}
+
+/* Folds elements [begin, end): sources and targets are the addresses of element 0. */
+static void fold_range(pld_core *core, const fold *f, const char *const *sources,
+                       int32_t source_count, char *const *targets, int32_t target_count,
+                       int64_t begin, int64_t end)
+{
+    const char *from[PYPTO_MAX_RANKS];
+    char *to[PYPTO_MAX_RANKS];
+    for (int64_t at = begin; at < end; at += FOLD_PIECE) {
+        const int64_t left = end - at;
+        for (int32_t i = 0; i < source_count; ++i)
+            from[i] = sources[i] + at * f->width;
+        for (int32_t i = 0; i < target_count; ++i)
+            to[i] = targets[i] + at * f->width;
+        fold_piece(f, from, source_count, to, target_count, left < FOLD_PIECE ? left : FOLD_PIECE);
+        task_check(core);
+    }
+}
+
+/* First element of rank r's slice; that of rank P is the end. */
+static int64_t slice_begin(int64_t count, int64_t width, int32_t r, int32_t ranks)
+{
+    const int64_t per_line = CACHE_LINE / width;
+    const int64_t lines = (count + per_line - 1) / per_line;
+    const int64_t line = lines / ranks * r + lines % ranks * r / ranks;
+    return line * per_line < count ? line * per_line : count;
+}
+
+/* The same slice of all windows into all windows; the own one first, while it is in the cache. */
+static void fold_slice(const collective *c, const fold *f, const pld_tensor *target, int64_t count)
+{
+    const int32_t ranks = c->comm->nranks, me = c->comm->rank;
+    const char *sources[PYPTO_MAX_RANKS];
+    char *targets[PYPTO_MAX_RANKS];
+    for (int32_t p = 0; p < ranks; ++p)
+        sources[p] = peer_address(c->comm, target->window, target->data, p);
+    for (int32_t i = 0; i < ranks; ++i)
+        targets[i] = peer_address(c->comm, target->window, target->data, (me + i) % ranks);
+    fold_range(c->core, f, sources, ranks, targets, ranks, slice_begin(count, f->width, me, ranks),
+               slice_begin(count, f->width, me + 1, ranks));
+}
+
+/* Behind a round with the data in messages or stages: folds what all ranks have sent into `result`. */
+static void fold_sent(const collective *c, const fold *f, bool staged, int64_t offset,
+                      const char *own, char *result, int64_t count)
+{
+    const char *sources[PYPTO_MAX_RANKS];
+    for (int32_t p = 0; p < c->comm->nranks; ++p)
+        sources[p] = p == c->comm->rank ? own
+                     : staged           ? round_stage(c, p) + offset
+                                        : round_message(c, p);
+    fold_range(c->core, f, sources, c->comm->nranks, &result, 1, 0, count);
+}
+
+void(pld_allreduce)(pld_core *core, const pld_tensor *target, const pld_tensor *signal,
+                    pld_reduce_op op, pld_mode mode)
+{
+    need_window(core, "target", target, signal);
+    const fold *f = need_fold(core, target, op);
+    const pld_comm *comm = signal->window->comm;
+    check_mode(core, signal, mode, comm->nranks);
+    const int64_t count = tensor_elements(target), bytes = count * f->width;
+    collective_call call = describe_target(COLLECTIVE_ALLREDUCE, comm, target, count);
+    call.op = (uint8_t)op;
+    call.mode = (uint8_t)mode;
+    collective c;
+    collective_enter(&c, core, signal, &call);
+    if (comm->nranks == 1) {
+        /* The value itself. */
+    } else if (bytes <= FLAG_MESSAGE) {
+        round_all(&c, target->data, bytes);
+        fold_sent(&c, f, false, 0, target->data, target->data, count);
+    } else if (bytes <= STAGE_BYTES) {
+        round_stage_all(&c, target->data, bytes);
+        fold_sent(&c, f, true, 0, target->data, target->data, count);
+    } else {
+        round_all(&c, NULL, 0);
+        fold_slice(&c, f, target, count);
+        round_all(&c, NULL, 0);
+    }
+    collective_leave(&c);
+}
+
+void(pld_reduce_scatter)(pld_core *core, const pld_tensor *target, const pld_tensor *signal,
+                         pld_reduce_op op)
+{
+    need_window(core, "target", target, signal);
+    const fold *f = need_fold(core, target, op);
+    const pld_comm *comm = signal->window->comm;
+    const int64_t row = need_parts(core, "target", target, comm->nranks), count = row / f->width;
+    collective_call call = describe_target(COLLECTIVE_REDUCE_SCATTER, comm, target, count);
+    call.op = (uint8_t)op;
+    collective c;
+    collective_enter(&c, core, signal, &call);
+    char *mine = target->data + row * comm->rank;
+    if (comm->nranks == 1) {
+        /* The value itself. */
+    } else if (row <= FLAG_MESSAGE) {
+        round_parts(&c, target->data, row);
+        fold_sent(&c, f, false, 0, mine, mine, count);
+    } else if (row * comm->nranks <= STAGE_BYTES) {
+        round_stage_all(&c, target->data, row * comm->nranks);
+        fold_sent(&c, f, true, row * comm->rank, mine, mine, count);
+    } else {
+        const char *sources[PYPTO_MAX_RANKS];
+        for (int32_t p = 0; p < comm->nranks; ++p)
+            sources[p] = peer_address(comm, target->window, mine, p);
+        round_all(&c, NULL, 0);
+        fold_range(core, f, sources, comm->nranks, &mine, 1, 0, count);
+        round_all(&c, NULL, 0);
+    }
+    collective_leave(&c);
+}
