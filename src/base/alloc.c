@@ -64,6 +64,26 @@ void *alloc_resize(void *memory, int64_t count, int64_t bytes)
     return admit(count, bytes, &total) ? realloc(memory, total) : NULL;
 }
 
+bool alloc_grow_bytes(void *items, int64_t *capacity, int64_t wanted, int64_t bytes)
+{
+    enum { FIRST = 8 };
+    if (wanted <= *capacity)
+        return true;
+    int64_t room = *capacity <= LARGEST / 2 ? *capacity * 2 : wanted;
+    if (room < FIRST)
+        room = FIRST;
+    if (room < wanted)
+        room = wanted;
+    void *memory; /* copied, because a T ** is no void ** */
+    memcpy(&memory, items, sizeof memory);
+    memory = alloc_resize(memory, room, bytes);
+    if (memory == NULL)
+        return false;
+    memcpy(items, &memory, sizeof memory);
+    *capacity = room;
+    return true;
+}
+
 void alloc_free(void *memory)
 {
     free(memory);

@@ -12,6 +12,12 @@
 void *alloc_zeroed(int64_t count, int64_t bytes);
 /* As realloc: what is added is not zeroed, and on failure `memory` stays as it was. */
 void *alloc_resize(void *memory, int64_t count, int64_t bytes);
+/* Room for `wanted` items of an array that grows by doubling. False when memory is exhausted; then nothing has
+ * changed. `items` (a pointer to them, NULL at first) and `capacity` (an int64_t) are variables. */
+#define alloc_grow(items, capacity, wanted) \
+    alloc_grow_bytes(&(items), &(capacity), (wanted), (int64_t)sizeof *(items))
+/* The function behind it; `items` points to the pointer. */
+bool alloc_grow_bytes(void *items, int64_t *capacity, int64_t wanted, int64_t bytes);
 char *alloc_strdup(const char *text);
 char *alloc_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *alloc_vprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

@@ -59,7 +59,7 @@ struct pypto_worker {
     fiber *fiber;             /* for host functions */
     pypto_program **programs; /* known to the ranks, by id; references held */
     int32_t program_count;
-    int32_t program_capacity;
+    int64_t program_capacity;
     bool usable;
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
@@ -117,10 +117,10 @@ typedef struct host_order {
     int64_t access_capacity;
     host_turn *turns;
     int32_t turn_count;
-    int32_t turn_capacity;
+    int64_t turn_capacity;
     queue_dep *deps; /* of the dispatch being posted */
     int32_t dep_count;
-    int32_t dep_capacity;
+    int64_t dep_capacity;
 } host_order;
 
 struct pld_host {
@@ -136,7 +136,7 @@ struct pld_host {
     host_window *windows;
     heap_block *created; /* tensors that the host function made, in the staging area */
     int32_t created_count;
-    int32_t created_capacity;
+    int64_t created_capacity;
     host_order order;
     int32_t line;
     fiber *main;

@@ -20,14 +20,8 @@ static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
     if (order->dep_count > 0 && order->deps[order->dep_count - 1].device == device &&
         order->deps[order->dep_count - 1].sequence == sequence)
         return true;
-    if (order->dep_count == order->dep_capacity) {
-        const int32_t capacity = order->dep_capacity * 2 + 8;
-        queue_dep *grown = alloc_resize(order->deps, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return false;
-        order->deps = grown;
-        order->dep_capacity = capacity;
-    }
+    if (!alloc_grow(order->deps, order->dep_capacity, order->dep_count + 1))
+        return false;
     order->deps[order->dep_count++] = dep;
     return true;
 }
@@ -54,14 +48,8 @@ static bool take_turn(host_order *order, const host_turn *latest)
         *turn = *latest;
         return true;
     }
-    if (order->turn_count == order->turn_capacity) {
-        const int32_t capacity = order->turn_capacity * 2 + 8;
-        host_turn *grown = alloc_resize(order->turns, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return false;
-        order->turns = grown;
-        order->turn_capacity = capacity;
-    }
+    if (!alloc_grow(order->turns, order->turn_capacity, order->turn_count + 1))
+        return false;
     order->turns[order->turn_count++] = *latest;
     return true;
 }
@@ -179,15 +167,10 @@ static bool record_access(pld_host *host, int32_t device, uint64_t sequence, con
     if (access.low == access.high)
         return true;
     if (order->access_count == order->access_capacity) {
-        prune(host);
-        if (order->access_count * 2 > order->access_capacity || order->access_capacity == 0) {
-            const int64_t capacity = order->access_capacity * 2 + 64;
-            host_access *grown = alloc_resize(order->accesses, capacity, (int64_t)sizeof *grown);
-            if (grown == NULL)
-                return false;
-            order->accesses = grown;
-            order->access_capacity = capacity;
-        }
+        prune(host); /* room enough, if it frees half of it */
+        if (order->access_count * 2 >= order->access_capacity &&
+            !alloc_grow(order->accesses, order->access_capacity, order->access_capacity + 1))
+            return false;
     }
     order->accesses[order->access_count++] = access;
     return true;

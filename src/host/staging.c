@@ -222,14 +222,8 @@ pypto_status stage_in(pld_host *host)
 pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
 {
     pypto_worker *w = host->w;
-    if (host->created_count == host->created_capacity) {
-        const int32_t capacity = host->created_capacity * 2 + 8;
-        heap_block *grown = alloc_resize(host->created, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return diag_no_memory();
-        host->created = grown;
-        host->created_capacity = capacity;
-    }
+    if (!alloc_grow(host->created, host->created_capacity, host->created_count + 1))
+        return diag_no_memory();
     const int64_t taken = bytes > 0 ? bytes : 1;
     int64_t offset;
     pypto_status status = take_block(w, taken, "pl.create_tensor", &offset);

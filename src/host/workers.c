@@ -364,14 +364,8 @@ pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id)
     if (workers_full(w))
         return diag_status(DIAG_BAD_PROGRAM, "close the worker and create another",
                            "a worker set can have %d programs", w->program_count);
-    if (w->program_count == w->program_capacity) {
-        const int32_t capacity = w->program_capacity * 2 + 8;
-        pypto_program **grown = alloc_resize(w->programs, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return diag_no_memory();
-        w->programs = grown;
-        w->program_capacity = capacity;
-    }
+    if (!alloc_grow(w->programs, w->program_capacity, w->program_count + 1))
+        return diag_no_memory();
     pypto_status status = send_program(w, program, w->program_count);
     if (!status_ok(status)) {
         workers_kill(w);

@@ -5,14 +5,8 @@
 
 bool node_after(node *later, node *earlier)
 {
-    if (earlier->successor_count == earlier->successor_capacity) {
-        const int32_t capacity = earlier->successor_capacity * 2 + 4;
-        node **grown = alloc_resize(earlier->successors, capacity, (int64_t)sizeof(node *));
-        if (grown == NULL)
-            return false;
-        earlier->successors = grown;
-        earlier->successor_capacity = capacity;
-    }
+    if (!alloc_grow(earlier->successors, earlier->successor_capacity, earlier->successor_count + 1))
+        return false;
     earlier->successors[earlier->successor_count++] = later;
     ++later->waits;
     return true;

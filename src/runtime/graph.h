@@ -12,7 +12,7 @@
 typedef struct node {
     int32_t waits; /* predecessors that are not over */
     int32_t successor_count;
-    int32_t successor_capacity;
+    int64_t successor_capacity;
     struct node **successors; /* may name one node several times, as `waits` then counts it */
 } node;
 

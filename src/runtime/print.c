@@ -34,15 +34,9 @@ static print_buffer *buffer_of(pld_core *core)
 static void append(pld_core *core, const char *text, int64_t count)
 {
     print_buffer *buffer = buffer_of(core);
-    if (buffer->capacity - buffer->count < count) {
-        const int64_t capacity = buffer->capacity * 2 + count + 256;
-        char *bytes = alloc_resize(buffer->bytes, capacity, 1);
-        if (bytes == NULL) {
-            buffer->count = 0;
-            task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for the text of a pl.printf");
-        }
-        buffer->bytes = bytes;
-        buffer->capacity = capacity;
+    if (!alloc_grow(buffer->bytes, buffer->capacity, buffer->count + count)) {
+        buffer->count = 0;
+        task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for the text of a pl.printf");
     }
     memcpy(buffer->bytes + buffer->count, text, (size_t)count);
     buffer->count += count;
@@ -175,13 +169,8 @@ void(pld_print_end)(pld_core *core)
             write_bytes(lines.bytes, lines.count);
             lines.count = 0;
         }
-        if (lines.capacity < lines.count + line) {
-            char *grown = alloc_resize(lines.bytes, lines.count + line, 1);
-            if (grown == NULL)
-                break;
-            lines.bytes = grown;
-            lines.capacity = lines.count + line;
-        }
+        if (!alloc_grow(lines.bytes, lines.capacity, lines.count + line))
+            break;
         memcpy(lines.bytes + lines.count, prefix, (size_t)prefix_bytes);
         memcpy(lines.bytes + lines.count + prefix_bytes, start, (size_t)length);
         lines.bytes[lines.count + line - 1] = '\n';

@@ -21,14 +21,8 @@ static pypto_status add_block(queue_writer *w, int64_t bytes)
     int64_t size = bytes + (int64_t)sizeof(queue_record);
     if (size < QUEUE_BLOCK_BYTES)
         size = QUEUE_BLOCK_BYTES;
-    if (w->block_count == w->block_capacity) {
-        int32_t capacity = w->block_capacity * 2 + 8;
-        queue_block *grown = alloc_resize(w->blocks, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            return diag_no_memory();
-        w->blocks = grown;
-        w->block_capacity = capacity;
-    }
+    if (!alloc_grow(w->blocks, w->block_capacity, w->block_count + 1))
+        return diag_no_memory();
     int64_t offset = heap_take(&memory->area, size);
     if (offset < 0)
         return diag_status(DIAG_NO_SPACE, "dispatch less in one call",

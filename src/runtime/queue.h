@@ -97,7 +97,7 @@ typedef struct queue_writer {
     uint64_t sequence; /* of the record posted last */
     queue_block *blocks;
     int32_t block_count;
-    int32_t block_capacity;
+    int64_t block_capacity;
     int64_t position; /* in the last block */
 } queue_writer;
 

@@ -43,14 +43,8 @@ static task *take_task(rank *r, int32_t count)
 
 static bool remember_id(dispatch *d, task *t)
 {
-    if (d->last_task == d->by_id_capacity) {
-        const int64_t capacity = d->by_id_capacity * 2 + 64;
-        task **grown = alloc_resize(d->by_id, capacity, (int64_t)sizeof(task *));
-        if (grown == NULL)
-            return false;
-        d->by_id = grown;
-        d->by_id_capacity = capacity;
-    }
+    if (!alloc_grow(d->by_id, d->by_id_capacity, d->last_task + 1))
+        return false;
     d->by_id[d->last_task] = t;
     t->id = ++d->last_task;
     return true;

@@ -92,15 +92,9 @@ static fiber *take_fiber(sched *s)
 
 static void give_fiber(sched *s, fiber *f)
 {
-    if (s->fiber_count == s->fiber_capacity) {
-        int32_t capacity = s->fiber_capacity * 2 + 8;
-        fiber **grown = alloc_resize(s->fibers, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL) {
-            fiber_destroy(f);
-            return;
-        }
-        s->fibers = grown;
-        s->fiber_capacity = capacity;
+    if (!alloc_grow(s->fibers, s->fiber_capacity, s->fiber_count + 1)) {
+        fiber_destroy(f);
+        return;
     }
     s->fibers[s->fiber_count++] = f;
 }

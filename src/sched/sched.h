@@ -57,7 +57,7 @@ struct pld_core {
     wait_entry *deferred;
     int32_t deferred_count;
     int32_t deferred_done;
-    int32_t deferred_capacity;
+    int64_t deferred_capacity;
     /* Scratch memory, kept when the object is reused. */
     char *scratch;
     int64_t scratch_bytes;
@@ -86,7 +86,7 @@ struct sched {
     pld_core *pool;
     fiber **fibers; /* idle fibers */
     int32_t fiber_count;
-    int32_t fiber_capacity;
+    int64_t fiber_capacity;
     int64_t spin; /* pauses before the CPU is given away */
     int64_t idle_turns;
     int64_t idle_since_ns;

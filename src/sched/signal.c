@@ -248,14 +248,8 @@ void(pld_defer_wait)(pld_core *core, const pld_tensor *signal, const int64_t *ce
         task_fail(core, DIAG_KERNEL_FAILED,
                   "a per-device wrapper cannot defer: its tasks can, each for itself");
     const int64_t index = cell_index(core, signal, cell);
-    if (core->deferred_count == core->deferred_capacity) {
-        const int32_t capacity = core->deferred_capacity * 2 + 4;
-        wait_entry *grown = alloc_resize(core->deferred, capacity, (int64_t)sizeof *grown);
-        if (grown == NULL)
-            task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another deferred wait");
-        core->deferred = grown;
-        core->deferred_capacity = capacity;
-    }
+    if (!alloc_grow(core->deferred, core->deferred_capacity, core->deferred_count + 1))
+        task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another deferred wait");
     const wait_entry wait = describe_wait(core, WAIT_DEFERRED, signal, index, cell, expected, cmp);
     core->deferred[core->deferred_count++] = wait;
     account_wait(core, signal, &wait, cell);

@@ -67,14 +67,8 @@ int64_t heap_take(heap_area *area, int64_t bytes)
     if (bytes > area->limit - area->top)
         return -1;
     /* Room in the books for giving the block back: heap_give must not fail. */
-    if (area->free_count + 2 > area->free_capacity) {
-        int64_t capacity = area->free_capacity * 2 + 16;
-        heap_block *grown = alloc_resize(area->free_, capacity, (int64_t)sizeof(heap_block));
-        if (grown == NULL)
-            return -1;
-        area->free_ = grown;
-        area->free_capacity = capacity;
-    }
+    if (!alloc_grow(area->free_, area->free_capacity, area->free_count + 2))
+        return -1;
     int64_t offset = area->top;
     area->top += bytes;
     return offset;

@@ -48,6 +48,45 @@ static void impossible_sizes_fail(void **state)
     alloc_free(kept);
 }
 
+static void arrays_grow_by_doubling(void **state)
+{
+    (void)state;
+    int *items = NULL;
+    int64_t capacity = 0;
+    int64_t moves = 0;
+    for (int i = 0; i < 1000; i++) {
+        const int64_t before = capacity;
+        assert_true(alloc_grow(items, capacity, i + 1));
+        assert_true(capacity > i);
+        moves += capacity != before;
+        items[i] = i;
+    }
+    assert_true(moves < 10);
+    assert_true(alloc_grow(items, capacity, 5000)); /* further than to the double */
+    assert_true(capacity >= 5000);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(items[i], i);
+    alloc_free(items);
+}
+
+static void an_array_that_cannot_grow_stays(void **state)
+{
+    (void)state;
+    int *items = NULL;
+    int64_t capacity = 0;
+    assert_true(alloc_grow(items, capacity, 1));
+    items[0] = 42;
+    int *const kept = items;
+    const int64_t before = capacity;
+    alloc_fail_at(1);
+    assert_false(alloc_grow(items, capacity, capacity + 1));
+    assert_false(alloc_grow(items, capacity, INT64_MAX));
+    assert_ptr_equal(items, kept);
+    assert_int_equal(capacity, before);
+    assert_int_equal(items[0], 42);
+    alloc_free(items);
+}
+
 static void strings(void **state)
 {
     (void)state;
@@ -107,6 +146,8 @@ int main(void)
         cmocka_unit_test(zeroed_memory_is_zero),
         cmocka_unit_test(nothing_is_a_valid_size),
         cmocka_unit_test(impossible_sizes_fail),
+        cmocka_unit_test(arrays_grow_by_doubling),
+        cmocka_unit_test(an_array_that_cannot_grow_stays),
         cmocka_unit_test(strings),
         cmocka_unit_test(only_the_chosen_allocation_fails),
         cmocka_unit_test(checked_sizes),
