@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "collective/channel.h"
 #include "process/process.h"
+#include "runtime/overlap.h"
 #include "runtime/queue.h"
 #include "sched/fiber.h"
 
@@ -94,8 +95,7 @@ typedef struct staged {
 /* What an earlier dispatch does to host memory. */
 typedef struct host_access {
     pld_tensor view;
-    const char *low; /* its range */
-    const char *high;
+    byte_range range;
     int32_t device;
     bool writes;
     uint64_t sequence;

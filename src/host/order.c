@@ -122,23 +122,20 @@ void order_check_domains(pld_host *host)
 /* ---- host memory ---- */
 
 static bool comes_after(const host_access *earlier, int32_t device, const pld_tensor *view,
-                        const char *low, const char *high, pld_direction direction)
+                        byte_range range, pld_direction direction)
 {
-    if (earlier->high <= low || high <= earlier->low)
-        return false;
     const bool conflict = earlier->device == device ? earlier->writes || direction != PLD_IN
                                                     : earlier->writes && direction != PLD_OUT;
-    return conflict && views_overlap(&earlier->view, view);
+    return conflict && views_overlap(&earlier->view, earlier->range, view, range);
 }
 
 static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *view,
                              pld_direction direction)
 {
-    const char *low, *high;
-    view_range(view, &low, &high);
+    const byte_range range = view_range(view);
     for (int64_t i = 0; i < host->order.access_count; ++i) {
         const host_access *earlier = &host->order.accesses[i];
-        if (comes_after(earlier, device, view, low, high, direction) &&
+        if (comes_after(earlier, device, view, range, direction) &&
             !add_dep(host, earlier->device, earlier->sequence))
             return false;
     }
@@ -162,9 +159,12 @@ static bool record_access(pld_host *host, int32_t device, uint64_t sequence, con
                           bool writes)
 {
     host_order *order = &host->order;
-    host_access access = {.view = *view, .device = device, .writes = writes, .sequence = sequence};
-    view_range(view, &access.low, &access.high);
-    if (access.low == access.high)
+    const host_access access = {.view = *view,
+                                .range = view_range(view),
+                                .device = device,
+                                .writes = writes,
+                                .sequence = sequence};
+    if (access.range.low == access.range.high)
         return true;
     if (order->access_count == order->access_capacity) {
         prune(host); /* room enough, if it frees half of it */

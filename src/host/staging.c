@@ -22,7 +22,7 @@ static int64_t elem_bytes(const pypto_tensor *t)
 }
 
 /* First and last byte touched, whatever the signs of the strides. */
-static bool byte_range(const pypto_tensor *t, int64_t *low, int64_t *high)
+static bool tensor_range(const pypto_tensor *t, int64_t *low, int64_t *high)
 {
     int64_t first = 0, last = 0;
     *low = *high = (int64_t)(intptr_t)t->data;
@@ -190,7 +190,7 @@ pypto_status stage_in(pld_host *host)
             continue;
         s->tensor = &argument->tensor;
         s->written = host->function->params[i].direction != PLD_IN;
-        if (element_count(s->tensor) < 0 || !byte_range(s->tensor, &s->low, &s->high))
+        if (element_count(s->tensor) < 0 || !tensor_range(s->tensor, &s->low, &s->high))
             return diag_status(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' of %s is too large",
                                host->function->params[i].name, host->function->name);
         host->args[i].tensor = &s->declared;

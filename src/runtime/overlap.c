@@ -29,24 +29,22 @@ typedef struct search {
     int32_t steps;
 } search;
 
-void view_range(const pld_tensor *view, const char **low, const char **high)
+byte_range view_range(const pld_tensor *view)
 {
     int64_t first = 0, last = 0;
     const pld_tensor bytes = view_in_bytes(view);
     view = &bytes;
     const int64_t width = pypto_dtype_bytes((pypto_dtype)view->dtype);
-    *low = *high = view->data;
     for (int32_t d = 0; d < view->ndim; ++d) {
         if (view->shape[d] == 0)
-            return;
+            return (byte_range){view->data, view->data};
         const int64_t reach = view->stride[d] * (view->shape[d] - 1);
         if (reach < 0)
             first += reach;
         else
             last += reach;
     }
-    *low = view->data + first * width;
-    *high = view->data + (last + 1) * width;
+    return (byte_range){view->data + first * width, view->data + (last + 1) * width};
 }
 
 /* Adds factor * stride, factor in [low, high], to the sum; terms stay sorted by stride. */
@@ -111,12 +109,10 @@ static bool reaches(search *s, int32_t i, int64_t low, int64_t high)
     return false;
 }
 
-bool views_overlap(const pld_tensor *a, const pld_tensor *b)
+bool views_overlap(const pld_tensor *a, byte_range a_range, const pld_tensor *b, byte_range b_range)
 {
-    const char *a_low, *a_high, *b_low, *b_high;
-    view_range(a, &a_low, &a_high);
-    view_range(b, &b_low, &b_high);
-    if (a_low == a_high || b_low == b_high || a_high <= b_low || b_high <= a_low)
+    if (a_range.low == a_range.high || b_range.low == b_range.high || a_range.high <= b_range.low ||
+        b_range.high <= a_range.low)
         return false;
     search s = {.count = 0};
     add_view(&s, a, 1);

@@ -11,6 +11,7 @@
 #include "runtime/args.h"
 #include "runtime/graph.h"
 #include "runtime/memory.h"
+#include "runtime/overlap.h"
 #include "runtime/print.h"
 #include "runtime/protocol.h"
 #include "runtime/queue.h"
@@ -34,9 +35,12 @@ typedef struct task {
     int64_t blocks_left;
     /* Runs only if the element compares so to `limit`; no data: always. */
     pld_tensor tested;
+    byte_range tested_range;
     pld_compare compare;
     int64_t limit;
     arg_list arguments;
+    byte_range *ranges; /* of the arguments that are tensors */
+    int64_t range_capacity;
 } task;
 
 /* A record that has been taken from the queue, from then until it is complete. */

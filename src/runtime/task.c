@@ -33,7 +33,8 @@ static task *take_task(rank *r, int32_t count)
         r->task_pool = t->next;
     else if ((t = alloc_zeroed(1, (int64_t)sizeof *t)) == NULL)
         return NULL;
-    if (!arg_list_reserve(&t->arguments, count)) {
+    if (!arg_list_reserve(&t->arguments, count) ||
+        !alloc_grow(t->ranges, t->range_capacity, count)) {
         give_task(r, t);
         return NULL;
     }
@@ -66,6 +67,7 @@ void tasks_free_pool(rank *r)
         next = t->next;
         node_free(&t->node);
         arg_list_free(&t->arguments);
+        alloc_free(t->ranges);
         alloc_free(t);
     }
     r->task_pool = NULL;
@@ -173,24 +175,27 @@ static bool uses_conflict(uint32_t earlier, uint32_t later)
 }
 
 /* Whether a later access to `tensor` must wait for the task. */
-static bool must_wait(const task *earlier, const pld_tensor *tensor, uint32_t later)
+static bool must_wait(const task *earlier, const pld_tensor *tensor, byte_range range,
+                      uint32_t later)
 {
     for (int32_t i = 0; i < earlier->arguments.count; ++i)
         if (uses_conflict(uses_of(earlier, i), later) &&
-            views_overlap(earlier->arguments.args[i].tensor, tensor))
+            views_overlap(earlier->arguments.args[i].tensor, earlier->ranges[i], tensor, range))
             return true;
     return earlier->tested.data != NULL && uses_conflict(PLD_READS, later) &&
-           views_overlap(&earlier->tested, tensor);
+           views_overlap(&earlier->tested, earlier->tested_range, tensor, range);
 }
 
 static bool must_follow(const task *later, const task *earlier)
 {
     for (int32_t i = 0; i < later->arguments.count; ++i) {
         const uint32_t uses = uses_of(later, i);
-        if (uses != 0 && must_wait(earlier, later->arguments.args[i].tensor, uses))
+        if (uses != 0 &&
+            must_wait(earlier, later->arguments.args[i].tensor, later->ranges[i], uses))
             return true;
     }
-    return later->tested.data != NULL && must_wait(earlier, &later->tested, PLD_READS);
+    return later->tested.data != NULL &&
+           must_wait(earlier, &later->tested, later->tested_range, PLD_READS);
 }
 
 static bool order_by_arguments(task *t)
@@ -262,6 +267,7 @@ static void test_element(pld_core *core, task *t, const pld_predicate *predicate
     t->tested.dtype = tensor->dtype;
     t->tested.window = tensor->window;
     t->tested.data = tensor->data + at;
+    t->tested_range = view_range(&t->tested);
     t->compare = predicate->compare;
     t->limit = predicate->limit;
 }
@@ -319,6 +325,7 @@ pld_task(pld_submit_with)(pld_core *core, const pld_function *kernel, const pld_
         if (args[i].kind == PLD_ARG_TENSOR) {
             t->arguments.tensors[i] = *args[i].tensor;
             t->arguments.args[i].tensor = &t->arguments.tensors[i];
+            t->ranges[i] = view_range(args[i].tensor);
         }
     }
     return submit(core, t, options);
@@ -342,8 +349,9 @@ pld_task(pld_submit_join)(pld_core *core, const pld_submit_options *options)
 void(pld_await)(pld_core *core, const pld_tensor *tensor, bool writes)
 {
     dispatch *d = need_wrapper(core, "wait for tasks");
+    const byte_range range = view_range(tensor);
     for (task *t = d->tasks; t != NULL; t = t->next)
-        if (must_wait(t, tensor, writes ? PLD_WRITES : PLD_READS) &&
+        if (must_wait(t, tensor, range, writes ? PLD_WRITES : PLD_READS) &&
             !node_after(&d->awaiting, &t->node))
             out_of_memory(core);
     if (d->awaiting.waits == 0)
