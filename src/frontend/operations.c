@@ -4,6 +4,7 @@
  * what does each argument evaluate to, does the type rule accept them (op_check), and then one of
  *   no value             DO without target
  *   "=name" in the table DO without target; the value is that operand's variable
+ *   a task of a wrapper  a kernel that does nothing else, and a call of it (outline.c)
  *   a pure scalar        an expression; nothing is emitted
  *   anything else        DO into the assigned name's variable, or into a temporary
  *
@@ -14,6 +15,7 @@
 #include "frontend/expressions.h"
 #include "frontend/lower.h"
 #include "frontend/scalars.h"
+#include "frontend/scopes.h"
 #include "frontend/signature.h"
 #include "frontend/subscripts.h"
 
@@ -32,7 +34,7 @@ static const char *plane_text(pld_plane plane)
 
 static bool check_plane(lowering *fl, const op_def *op, const char *written, pypto_span span)
 {
-    if (op_allowed(op, fl->ir->plane))
+    if (op_allowed(op, fl->ir->plane) || (op->as_task && fl->ir->plane == PLD_PLANE_CHIP))
         return true;
     const char *hint =
         op->id == OP_WORLD_SIZE
@@ -409,6 +411,8 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
         return poison();
     }
     const op_def *op = call->op;
+    if (!op_allowed(op, fl->ir->plane) && op->as_task && fl->ir->plane == PLD_PLANE_CHIP)
+        return lower_as_task(fl, call);
     if (op->id == OP_CONST || op->id == OP_CAST)
         return number_of_type(fl, call, &values[0], type.dtype);
     if (op_operator(op) != NULL)

@@ -23,6 +23,8 @@
 #include "frontend/outline_internal.h"
 #include "frontend/statements.h"
 
+#include <string.h>
+
 /* ---- what is used, and how ---- */
 
 static void mark_var(void *context, ir_var *var)
@@ -258,6 +260,51 @@ bool lower_outlined(lowering *fl, const outline_request *request)
         lower_returned(fl, here.returned, here.value);
     }
     return ok;
+}
+
+/* ---- one operation ---- */
+
+/* An operand of the wrapper's as the kernel sees it. */
+static ir_operand operand_inside(outlining *o, const ir_operand *operand)
+{
+    ir_operand inside = *operand;
+    dsl_value v = {.kind = VALUE_NONE};
+    if (operand->kind == IR_OPERAND_VAR)
+        v = settle(o->fl, var_value(o->fl->a, operand->var, operand->span));
+    else if (operand->kind == IR_OPERAND_EXPR)
+        v = settle(o->fl, scalar_value(operand->expr, operand->span));
+    ir_var *outer = has_variables(&v) ? value_var(&v) : NULL;
+    if (outer == NULL)
+        return inside;
+    if (operand->kind == IR_OPERAND_VAR)
+        inside.var = captured(o, outer);
+    else
+        inside.expr = ir_ref(o->fl->a, captured(o, outer));
+    return inside;
+}
+
+dsl_value lower_as_task(lowering *fl, const op_call *call)
+{
+    const op_def *op = call->op;
+    const char *dot = strrchr(op->spellings[0], '.');
+    const outline_request request = {.plane = PLD_PLANE_CORE,
+                                     .name = dot != NULL ? dot + 1 : op->spellings[0],
+                                     .span = call->span,
+                                     .block_index = -1};
+    outlining o = {.fl = fl};
+    o.f = ir_function_create(fl->fe->program, request.name, request.plane, request.span);
+    o.f->is_scope = true;
+    ir_stmt *s = ir_stmt_create(fl->fe->program, &o.f->body, IR_DO, call->span);
+    s->op_def = op;
+    s->operand_count = op->param_count;
+    s->operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    for (int32_t i = 0; i < op->param_count; i++)
+        s->operands[i] = operand_inside(&o, &call->operands[i]);
+    drop_unused(&o);
+    (void)emit_scope_call(&o, &request);
+    if (op->result_param < 0)
+        return (dsl_value){.kind = VALUE_NONE, .span = call->span};
+    return var_value(fl->a, call->operands[op->result_param].var, call->span);
 }
 
 /* ---- scopes in front of their callers ---- */

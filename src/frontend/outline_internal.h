@@ -26,6 +26,8 @@ name_set mentioned(lowering *fl, const syntax_block *block);
 /* Before the new function is entered: statements that fetching a name takes stand in the one around. So does
  * the check of a name that may not be bound, if the body starts with reading it. */
 void settle_names(lowering *fl, const name_set *names, const outline_request *request);
+/* The parameter for a variable of the function around: a scalar or a handle. */
+ir_var *captured(outlining *o, ir_var *outer);
 /* Binds the names to what they are inside, for the lowering of the body. */
 void enter_names(lowering *inside, outlining *o, const name_set *names);
 /* A value of the body in terms of the function around. False: it exists in the body only. */

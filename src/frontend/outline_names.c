@@ -52,8 +52,6 @@ name_set mentioned(lowering *fl, const syntax_block *block)
 
 /* ---- from outside to inside ---- */
 
-static ir_var *captured(outlining *o, ir_var *outer);
-
 static const ir_expr *captured_value(void *context, ir_var *outer)
 {
     outlining *o = context;
@@ -100,7 +98,7 @@ static const ir_expr *extent_inside(outlining *o, const ir_expr *extent, int32_t
     return ir_ref(fl->a, dim.var);
 }
 
-static ir_var *captured(outlining *o, ir_var *outer)
+ir_var *captured(outlining *o, ir_var *outer)
 {
     for (int64_t i = 0; i < o->captures.count; i++) {
         if (o->captures.items[i].outer == outer)

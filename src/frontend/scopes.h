@@ -60,6 +60,9 @@ typedef struct outline_request {
 
 /* Lowers the body as a function of its own and calls it here; false after an error. */
 bool lower_outlined(lowering *fl, const outline_request *request);
+/* An operation that becomes a task of a wrapper (op_def.as_task): a kernel that does nothing else, called here.
+ * Its operands, which are checked, are handles, scalars and constants. */
+dsl_value lower_as_task(lowering *fl, const op_call *call);
 /* The value of an INSIDE binding is needed outside: it becomes a result of its scope, and the binding BOUND.
  * False: it stays inside. */
 bool keep_scope_value(lowering *fl, int64_t name, binding *b);

@@ -226,21 +226,22 @@ static int32_t param_named(const op_def *def, const char *start, size_t length)
     return -1;
 }
 
-/* "r:a w:b n:c a:d" */
+/* "r:a w:b n:c a:d c:e" */
 static void parse_effects(const op_row *row, op_def *def)
 {
     for (const char *at = row->effects; *at != '\0';) {
         size_t length = strcspn(at, " ");
         int32_t param = length > 2 && at[1] == ':' ? param_named(def, at + 2, length - 2) : -1;
-        if (param < 0 || strchr("rwna", at[0]) == NULL) {
+        if (param < 0 || strchr("rwnac", at[0]) == NULL) {
             note_problem(row->id_name);
             return;
         }
         const uint32_t bit = 1u << param;
-        def->reads |= at[0] == 'r' || at[0] == 'a' ? bit : 0;
-        def->writes |= at[0] == 'w' || at[0] == 'n' ? bit : 0;
+        def->reads |= strchr("rac", at[0]) != NULL ? bit : 0;
+        def->writes |= strchr("wnc", at[0]) != NULL ? bit : 0;
         def->notifies |= at[0] == 'n' ? bit : 0;
         def->awaits |= at[0] == 'a' ? bit : 0;
+        def->signals |= at[0] == 'c' ? bit : 0;
         at += length;
         at += strspn(at, " ");
     }
@@ -259,6 +260,7 @@ static void parse_row(const op_row *row, op_def *def)
     def->on_host = strchr(row->planes, 'H') != NULL;
     def->on_chip = strchr(row->planes, 'C') != NULL;
     def->in_core = strchr(row->planes, 'I') != NULL;
+    def->as_task = strchr(row->planes, 'T') != NULL;
     parse_spellings(row, def);
     parse_signature(row, def);
     parse_effects(row, def);

@@ -18,9 +18,11 @@
  *                enum:NotifyOp ...
  *   result     what its value is, in a word of the same set; "none"; "=name": the storage of that operand;
  *              "tile:name": a tile that is valid where that operand is (else where its first tile is)
- *   planes     where it may stand: H, C, I (host, chip, in-core), any combination
+ *   planes     where it may stand: H, C, I (host, chip, in-core), any combination; T: in a wrapper as
+ *              well, where it becomes a task that does nothing else
  *   effects    which operands' storage it reads and writes: "r:source w:target"; an
- *              operand whose cells it notifies, or waits for: "n:target", "a:signal"
+ *              operand whose cells it notifies, or waits for: "n:target", "a:signal"; the signal of a
+ *              collective: "c:signal"
  *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
  *              them and gives the result type
  *   emit       the C text, with placeholders:
@@ -135,11 +137,13 @@ typedef struct op_def {
     bool on_host;
     bool on_chip;
     bool in_core;
+    bool as_task; /* in a wrapper it becomes a kernel of its own */
     const char *effects;
     uint32_t reads;    /* bit i: reads the storage of operand i */
     uint32_t writes;   /* bit i: writes it */
     uint32_t notifies; /* bit i: sends signals through it, which counts as writing too */
     uint32_t awaits;   /* bit i: waits for signals in it, which counts as reading too */
+    uint32_t signals;  /* bit i: is the signal of a collective, which counts as both */
     op_rule rule;
     /* Another row that shares a spelling, for operands of another kind; NULL behind the last. */
     const struct op_def *next_form;
@@ -170,7 +174,7 @@ bool op_is_elementwise(const op_def *op);
 bool op_in_place(const op_def *op, int32_t param);
 /* Of a form that scalars take: the operator of Python that it stands for, else NULL. */
 const char *op_operator(const op_def *op);
-/* Whether the operation may stand in functions of that plane. */
+/* Whether the operation may stand in functions of that plane, in the IR. */
 bool op_allowed(const op_def *op, pld_plane plane);
 
 /* Checks the operands against the kinds of the signature, then by the rule. What the front end calls

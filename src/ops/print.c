@@ -165,7 +165,7 @@ static bool is_default(const ir_operand *operand, const op_param *param)
     int64_t number = 0;
     if (operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_INT &&
         ir_is_const_int(operand->expr, &number))
-        return number == 0 && strcmp(word, "0") == 0;
+        return number >= 0 && number <= 9 && word[0] == (char)('0' + number) && word[1] == '\0';
     return operand->kind == IR_OPERAND_EXPR && operand->expr->kind == IR_BOOL &&
            strcmp(word, operand->expr->integer != 0 ? "True" : "False") == 0;
 }
@@ -466,12 +466,20 @@ static void print_device_set(text *out, const ir_device_set *set)
     text_add(out, "}");
 }
 
+static const char *signals_text(pld_collectives collectives)
+{
+    return collectives == PLD_ONE_SIGNAL     ? ", a signal of collectives"
+           : collectives == PLD_MANY_SIGNALS ? ", signals of collectives"
+                                             : "";
+}
+
 void ir_print_program(text *out, const ir_program *p)
 {
     text_printf(out, "program %s\n", p->name);
     for (int64_t i = 0; i < p->buffers.count; i++) {
         text_printf(out, "buffer %lld %s", (long long)i, p->buffers.items[i].name);
         print_device_set(out, &p->buffers.items[i].devices);
+        text_add(out, signals_text(p->buffers.items[i].collectives));
         print_place(out, &p->buffers.items[i].span);
     }
     for (int64_t i = 0; i < p->functions.count; i++) {

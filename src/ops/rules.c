@@ -93,7 +93,9 @@ static bool wrong_kind(op_call *call, int32_t index, const char *wanted)
     const op_param *param = &call->op->params[index];
     const ir_operand *operand = &call->operands[index];
     return rule_fail(call, DIAG_KIND_MISMATCH, operand, kind_hint(param->kind, operand),
-                     "%s expected %s, got %s", param->name, wanted, operand_text(operand));
+                     param->kind == OPERAND_WINDOW ? "%s must be a %s, got %s"
+                                                   : "%s expected %s, got %s",
+                     param->name, wanted, operand_text(operand));
 }
 
 static bool check_handle(op_call *call, int32_t index)
@@ -186,7 +188,7 @@ static bool check_list(op_call *call, int32_t index)
     return true;
 }
 
-/* "NotifyOp.AtomicAdd or NotifyOp.Set", or 'rint' or 'floor' for words. */
+/* NotifyOp.AtomicAdd or NotifyOp.Set; words in quotes: "rint" or "floor". */
 static const char *enum_choices(op_call *call, const op_param *param)
 {
     const char *enumeration = param->enum_name;
@@ -196,7 +198,7 @@ static const char *enum_choices(op_call *call, const op_param *param)
     for (int32_t i = 0; i < count; i++) {
         const char *name =
             param->kind == OPERAND_WORD
-                ? arena_printf(call->program->a, "'%s'", all[i].member)
+                ? arena_printf(call->program->a, "\"%s\"", all[i].member)
                 : arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
         if (strcmp(all[i].enumeration, enumeration) == 0)
             choices =

@@ -58,6 +58,15 @@ bool rule_notify(op_call *call, ir_type *result);
 bool rule_wait(op_call *call, ir_type *result);
 bool rule_defer_wait(op_call *call, ir_type *result);
 
+/* rules_collective.c */
+bool rule_allreduce(op_call *call, ir_type *result);
+bool rule_barrier(op_call *call, ir_type *result);
+bool rule_broadcast(op_call *call, ir_type *result);
+bool rule_allgather(op_call *call, ir_type *result);
+bool rule_reduce_scatter(op_call *call, ir_type *result);
+bool rule_all_to_all(op_call *call, ir_type *result);
+bool rule_all_to_all_v(op_call *call, ir_type *result);
+
 /* rules_shape.c */
 bool rule_cmp(op_call *call, ir_type *result);
 bool rule_select(op_call *call, ir_type *result);

@@ -13,6 +13,12 @@ static pypto_status infer_domains(ir_program *p, const platform *target)
     return pass_infer_domains(p);
 }
 
+static pypto_status mark_signals(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_mark_signals(p);
+}
+
 static pypto_status effects(ir_program *p, const platform *target)
 {
     (void)target;
@@ -32,6 +38,7 @@ typedef struct pass {
 
 static const pass pass_table[] = {
     {"infer_domains", infer_domains},
+    {"mark_signals", mark_signals},
     {"effects", effects},
     {"plan_scratch", pass_plan_scratch},
     {"names", names},

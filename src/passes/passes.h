@@ -22,6 +22,8 @@ PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target);
 /* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and
  * which dimensions of host tensors count devices. */
 PYPTO_NODISCARD pypto_status pass_infer_domains(ir_program *p);
+/* Marks the window buffers that hold signals of collectives. */
+PYPTO_NODISCARD pypto_status pass_mark_signals(ir_program *p);
 /* Notes what kernels do to their window parameters (ir_var.uses). */
 PYPTO_NODISCARD pypto_status pass_effects(ir_program *p);
 /* Places every tile in its kernel's scratch memory; tiles whose lives do not overlap share it. */

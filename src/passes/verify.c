@@ -485,9 +485,8 @@ static void check_var(verifier *v, const ir_var *var, int64_t index)
         fail(v, "variable '%s' is not where its id says", var->name);
     else if (ir_is_private(var->type.kind) && ir_static_elems(&var->type) <= 0)
         fail(v, "tile '%s' has no static shape", var->name);
-    bool planned = v->after != NULL && strcmp(v->after, "infer_domains") != 0 &&
-                   strcmp(v->after, "effects") != 0;
-    bool named = planned && strcmp(v->after, "plan_scratch") != 0;
+    bool named = v->after != NULL && strcmp(v->after, "names") == 0;
+    bool planned = named || (v->after != NULL && strcmp(v->after, "plan_scratch") == 0);
     if (named && var->c_name == NULL)
         fail(v, "variable '%s' has no C name", var->name);
     if (planned && var->scratch_offset >= 0) {

@@ -342,8 +342,8 @@ def test_static_parts_of_dynamic_windows_need_no_chunks():
 
 PARTS = "[0, 0], [0, 0], [1, 8]"
 REFUSED = [
-    ("pld.tensor.put(inp, nxt, win)", "dst expected DistributedTensor, got Tensor"),
-    ("pld.tensor.get(out, nxt, inp)", "src expected DistributedTensor, got Tensor"),
+    ("pld.tensor.put(inp, nxt, win)", "dst must be a DistributedTensor, got Tensor"),
+    ("pld.tensor.get(out, nxt, inp)", "src must be a DistributedTensor, got Tensor"),
     ("pld.tensor.put(win, nxt, pl.load(inp, [0, 0], [1, 8]))", "src expected Tensor or DistributedTensor, got Tile"),
     ("pld.tensor.get(win, [0], win)", "peer must be a scalar"),
     ("pld.tensor.put(win, 2.5, inp)", "peer must be a scalar of an integer type"),
@@ -491,7 +491,7 @@ pld.tensor.get(out, me, win)
         ("pld.tensor.remote_store(pl.load(inp, [0, 0], [1, 8]), win, 0, [0, 1])", "push exceeds the peer's"),
         ("pld.tile.remote_store(inp[0:1, 0:8], win, 0, [0, 0])", "src_tile expected Tile, got Tensor"),
         ("pld.remote_store(win[0:1, 0:4], win, 0, [0, 0])", "pld.tensor.put"),
-        ("pld.tensor.remote_store(inp[0:1, 0:8], inp, 0, [0, 0])", "target expected DistributedTensor"),
+        ("pld.tensor.remote_store(inp[0:1, 0:8], inp, 0, [0, 0])", "target must be a DistributedTensor"),
         ("pld.tensor.remote_store(3, win, 0, [0, 0])", "src_tile expected Tile"),
         ("pld.remote_store(inp[0:1, 0:8], win, 0, [0, 1])", "push exceeds the peer's target region in dimension 1"),
         ("pld.remote_store(inp[0, 0:8], win, 0, [0, 0])", "src must be at least 2-D"),

@@ -102,7 +102,7 @@ def test_self_is_a_peer():
 # ---- what is refused ----
 
 REFUSED = [
-    ("pld.tile.remote_load(inp, 0, [0, 0], [1, 8])", "target expected DistributedTensor, got Tensor"),
+    ("pld.tile.remote_load(inp, 0, [0, 0], [1, 8])", "target must be a DistributedTensor, got Tensor"),
     ("pld.tile.remote_load(win, [0], [0, 0], [1, 8])", "peer must be a scalar"),
     ("pld.tile.remote_load(win, 64, [0, 0], [1, 8])", "peer 64 does not exist"),
     ("pld.tile.remote_load(win, -1, [0, 0], [1, 8])", "peer -1 does not exist"),

@@ -167,7 +167,7 @@ def test_each_add_rounds(dtype):
 # ---- what is refused ----
 
 REFUSED = [
-    ("pld.tile.remote_store(t, inp, 0, [0, 0])", "target expected DistributedTensor, got Tensor"),
+    ("pld.tile.remote_store(t, inp, 0, [0, 0])", "target must be a DistributedTensor, got Tensor"),
     ("pld.tile.remote_store(inp, win, 0, [0, 0])", "src_tile expected Tile, got Tensor"),
     ("pld.tile.remote_store(t, win, [0], [0, 0])", "peer must be a scalar"),
     ("pld.tile.remote_store(t, win, 64, [0, 0])", "peer 64 does not exist"),

@@ -243,7 +243,7 @@ def test_one_s_own_writes_satisfy_one_s_own_wait(how):
 
 ADD = "op=pld.NotifyOp.AtomicAdd"
 REFUSED = [
-    (f"pld.system.notify(inp, 0, [0, 0], 1, {ADD})", "target expected DistributedTensor, got Tensor"),
+    (f"pld.system.notify(inp, 0, [0, 0], 1, {ADD})", "target must be a DistributedTensor, got Tensor"),
     (f"pld.system.notify(win, [0], [0, 0], 1, {ADD})", "peer must be a scalar"),
     (f"pld.system.notify(win, 0, [0], 1, {ADD})", "offsets rank is 1"),
     (f"pld.system.notify(win, 0, 0, 1, {ADD})", "offsets must be a list or tuple"),
@@ -258,7 +258,7 @@ REFUSED = [
     ("pld.system.notify(win, 0, [0, 0], 1, op=pld.WaitCmp.Ge)", "NotifyOp.AtomicAdd or NotifyOp.Set"),
     ("pld.system.notify(win, 0, [0, 0], 1, op=1)", "NotifyOp.AtomicAdd or NotifyOp.Set"),
     (f"pld.system.notify(win, 0, [0, 0], {ADD})", "missing 1 required positional argument: 'value'"),
-    ("pld.system.wait(inp, [0, 0], 1, cmp=pld.WaitCmp.Ge)", "signal expected DistributedTensor"),
+    ("pld.system.wait(inp, [0, 0], 1, cmp=pld.WaitCmp.Ge)", "signal must be a DistributedTensor"),
     ("pld.system.wait(win, [0, 0, 0], 1, cmp=pld.WaitCmp.Ge)", "offsets rank is 3"),
     ("pld.system.wait(win, [1, 0], 1, cmp=pld.WaitCmp.Ge)", "reaches past the end of dimension 0"),
     ("pld.system.wait(win, [0, 0], inp, cmp=pld.WaitCmp.Ge)", "expected must be a scalar"),
