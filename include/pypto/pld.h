@@ -336,8 +336,9 @@ static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t
     int64_t at = 0;
     for (int32_t d = 0; d < ndim; ++d) {
         if (indices[d] < 0 || indices[d] >= extents[d])
-            pld_fail(core, "index %lld of dimension %d is outside the tile, which has %lld there",
-                     (long long)indices[d], (int)d, (long long)extents[d]);
+            pld_fail(core, "%sindex %lld of dimension %d is outside the tile, which has %lld there",
+                     indices[d] < 0 ? "negative " : "", (long long)indices[d], (int)d,
+                     (long long)extents[d]);
         at = at * extents[d] + indices[d];
     }
     return at;

@@ -103,6 +103,8 @@ typedef struct held_argument {
     bool exported;
     bool boolean; /* the number was a bool */
     bool copied;  /* the memory is a private copy: good for inputs only */
+    bool
+        tracked; /* torch computes its gradient, and would not see that it is written: inputs only */
 } held_argument;
 
 /* Reads a tensor or a number; `name` is what errors call the argument: "'x' of 'host'". */

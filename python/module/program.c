@@ -483,6 +483,15 @@ static pypto_argument *library_arguments(const pld_function *host, const call_ar
                           "argument '%s' of '%s' is written, but is a tensor with its negative bit "
                           "set",
                           param->name, host->name);
+        } else if (args->held[i].tracked && param->direction != PLD_IN) {
+            PyMem_Free(result);
+            result = NULL;
+            errors_refuse(
+                DIAG_ARGUMENT_READ_ONLY,
+                "pass x.detach(), which is the same memory, or call under torch.no_grad()",
+                "argument '%s' of '%s' is written, but requires a gradient, which no program "
+                "here computes",
+                param->name, host->name);
         }
     }
     return result;

@@ -207,6 +207,22 @@ static bool torch_resolve(held_argument *held)
     return true;
 }
 
+/* Torch itself refuses to write such tensors, unless gradients are off for the moment. */
+static bool torch_tracked(PyObject *value)
+{
+    PyObject *wanted = PyObject_GetAttrString(value, "requires_grad");
+    bool tracked = wanted != NULL && PyObject_IsTrue(wanted) == 1;
+    Py_XDECREF(wanted);
+    PyObject *torch = tracked ? PyDict_GetItemString(PyImport_GetModuleDict(), "torch") : NULL;
+    if (torch != NULL) {
+        PyObject *enabled = PyObject_CallMethod(torch, "is_grad_enabled", NULL);
+        tracked = enabled == NULL || PyObject_IsTrue(enabled) == 1;
+        Py_XDECREF(enabled);
+    }
+    PyErr_Clear();
+    return tracked;
+}
+
 static bool hold_torch(PyObject *value, const char *name, held_argument *held)
 {
     pypto_tensor *tensor = &held->argument.tensor;
@@ -214,6 +230,7 @@ static bool hold_torch(PyObject *value, const char *name, held_argument *held)
         return false;
     Py_INCREF(value);
     held->owner = value;
+    held->tracked = torch_tracked(value);
     if (!torch_resolve(held))
         return false;
     value = held->owner;

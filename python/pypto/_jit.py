@@ -32,6 +32,7 @@ _INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
 
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
 _SIMPLE = (bool, int, float, str, list, tuple, type, _MODULE, type(None))
+_OWN_OBJECT = (("self",), ("cls",))  # first parameters of methods
 _VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
 
 
@@ -254,7 +255,8 @@ class JITFunction:
                 return None
             names = ", ".join(code.co_varnames[: code.co_argcount])
             scope: dict[str, Any] = {}
-            exec(f"def bind({names}): return ({names},)", scope)
+            values = f"({names},)" if names else "()"
+            exec(f"def bind({names}): return {values}", scope)
             bind = scope["bind"]
             bind.__name__ = bind.__qualname__ = self.__name__
             bind.__defaults__ = self._function.__defaults__
@@ -321,8 +323,19 @@ class _Decorator:
         if not isinstance(function, _FUNCTION):
             _source.refuse(
                 _BAD_DECORATOR,
-                f"{self._name} decorates a function, not {type(function).__name__}",
-                "write it above a def",
+                f"{self._name} decorates a function, not {_source.noun(function)}",
+                "for a class there is @pl.program, for its methods @pl.function"
+                if isinstance(function, type)
+                else "write one decorator, right above a def; options are keywords",
+                None,
+                frame,
+            )
+        if _source.in_class_body(frame) and function.__code__.co_varnames[:1] in _OWN_OBJECT:
+            _source.refuse(
+                _BAD_DECORATOR,
+                f"{self._name} decorates a function, not the method '{function.__name__}' of a class",
+                "move it out of the class; or write @pl.program above the class and @pl.function(...) "
+                "above its methods",
                 None,
                 frame,
             )
@@ -445,7 +458,7 @@ class _Jit(_Decorator):
         def decorate(function: Any) -> JITFunction:
             if not isinstance(function, _FUNCTION):
                 raise PyptoTypeError(
-                    f"@pl.jit.extern decorates a function, not {type(function).__name__}"
+                    f"@pl.jit.extern decorates a function, not {_source.noun(function)}"
                 )
             return JITFunction(function, _CORE, _snapshot(frame), "@pl.jit.extern")
 

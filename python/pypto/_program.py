@@ -194,10 +194,6 @@ class Program:
 # ---- the decorators ----
 
 
-def _in_class_body(frame: FrameType) -> bool:
-    return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
-
-
 def _names_around(frame: FrameType, members: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """What names mean, as they are now: the locals of the frame that executes a class statement (or
     decorates a function), its module's names, what the class body defines, builtins."""
@@ -241,13 +237,16 @@ def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Fu
     if not isinstance(python, _FUNCTION):
         _source.refuse(
             _BAD_CLASS,
-            f"@pl.function decorates a function, not {type(python).__name__}",
-            None,
+            f"@pl.function decorates a function, not {_source.noun(python)}",
+            "write @pl.program above the class, and @pl.function(...) above its methods"
+            if isinstance(python, type)
+            else "write @pl.function(type=pl.FunctionType.InCore) right above a def",
             None,
             frame,
         )
     made = Function(python, options)
-    if not _in_class_body(frame):
+    _check_name(made, frame)
+    if not _source.in_class_body(frame):
         made._scopes = _names_around(frame, {})
         if made._plane == _OPAQUE:
             made._plane = _CORE
@@ -255,6 +254,20 @@ def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Fu
             _core.check((made,))
         made._inlined = made._inlined or made.type == made.type.Opaque and made._plane == _CORE
     return made
+
+
+def _check_name(made: Function, frame: FrameType) -> None:
+    """In a class the second of two methods of one name would take the first one's place unseen.
+    Outside, a name may be defined again: notebooks and reloading do."""
+    first = frame.f_locals.get(made.name)
+    if _source.in_class_body(frame) and isinstance(first, Function):
+        line = first._function.__code__.co_firstlineno
+        _source.refuse(
+            _BAD_CLASS,
+            f"the method '{made.name}' is defined twice in one class: in line {line}, and here",
+            "give one of them another name; self.name(...) calls it",
+            made,
+        )
 
 
 class InlineFunction(Function):
@@ -270,12 +283,13 @@ def inline(python: Any = None, /) -> Any:
     if not isinstance(python, _FUNCTION):
         _source.refuse(
             _BAD_CLASS,
-            f"@pl.inline decorates a function, not {type(python).__name__}",
-            None,
+            f"@pl.inline decorates a function, not {_source.noun(python)}",
+            "write it right above a def",
             None,
             sys._getframe(1),
         )
     made = InlineFunction(python, {"type": pl.FunctionType.Inline})
+    _check_name(made, sys._getframe(1))
     made._scopes = _names_around(sys._getframe(1), {})
     return made
 
@@ -300,8 +314,8 @@ def _make_program(cls: Any, frame: FrameType, options: dict[str, Any]) -> Progra
     if not isinstance(cls, type):
         _source.refuse(
             _BAD_CLASS,
-            f"@pl.program decorates a class, not {type(cls).__name__}",
-            None,
+            f"@pl.program decorates a class, not {_source.noun(cls)}",
+            "write class Name: below it, with @pl.function(...) methods; a function by itself takes @pl.jit",
             None,
             frame,
         )

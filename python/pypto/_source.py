@@ -168,6 +168,23 @@ def _interpreter_input(filename: str) -> str:
     return ""
 
 
+def in_class_body(frame: Any) -> bool:
+    """Whether a frame executes a class statement."""
+    return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
+
+
+def noun(value: Any) -> str:
+    """What a decorator was given instead of what it is for."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if hasattr(value, "__wrapped__"):
+        return f"{value!r}"
+    if hasattr(value, "__code__"):
+        return f"the function {value.__name__}"
+    name = type(value).__name__
+    return repr(value) if isinstance(value, str) else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
 def refuse(
     code: str, message: str, hint: str | None, function: Any, frame: Any = None
 ) -> NoReturn:

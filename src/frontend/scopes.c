@@ -213,10 +213,39 @@ static bool check_target(lowering *fl, const scope *sc, const scope_row *row)
                      "the target of `as` must be a plain variable");
 }
 
+/* Anything else behind `with`. What its body would have bound is unknown. */
+static void refuse_context(lowering *fl, const syntax_stmt *s, const syntax_expr *opener)
+{
+    enum { COUNT = sizeof contexts / sizeof contexts[0] };
+    const char *words[COUNT];
+    text hint = {.a = fl->a};
+    for (int i = 0; i < COUNT; i++) {
+        words[i] = contexts[i].word;
+        text_printf(&hint, "%s%s(...)", i == 0 ? "" : i == COUNT - 1 ? " and " : ", ", words[i]);
+    }
+    text_add(&hint, " are the scopes; files and locks are for code outside of DSL functions");
+    const dsl_value v = eval(fl, opener);
+    if (v.kind == VALUE_PATH) {
+        const char *near = nearest_word(v.text, words, COUNT);
+        report(fl->fe, DIAG_BAD_SCOPE, opener->span,
+               near == NULL ? hint.bytes : arena_printf(fl->a, "did you mean %s(...)?", near),
+               "`with` holds a scope of pl, and %s is none", v.text);
+    } else if (v.kind != VALUE_POISON) {
+        const bool named = opener->kind == SYNTAX_NAME || opener->kind == SYNTAX_ATTRIBUTE;
+        report(fl->fe, DIAG_BAD_SCOPE, opener->span, hint.bytes,
+               "`with` holds a scope of pl, and %s is none",
+               named ? arena_printf(fl->a, "'%s'", opener->text) : describe(fl->a, &v));
+    }
+    name_set bound = {0};
+    names_bound(fl, &s->body, &bound);
+    for (int64_t i = 0; i < bound.count; i++)
+        scope_poison(fl, bound.items[i]);
+    if (s->items.items[1] != NULL && s->items.items[1]->kind == SYNTAX_NAME)
+        scope_poison(fl, scope_find(fl, s->items.items[1]->text));
+}
+
 void lower_with(lowering *fl, const syntax_stmt *s)
 {
-    static const char hint[] =
-        "scopes are pl.at, pl.spmd, pl.manual_scope, pl.scope and pl.cluster";
     if (s->items.count != 2) {
         bad_scope(fl, s->span, "write one `with` inside the other",
                   "one context manager per `with`");
@@ -226,11 +255,7 @@ void lower_with(lowering *fl, const syntax_stmt *s)
     const scope_row *row =
         find_row(contexts, sizeof contexts / sizeof contexts[0], called_path(fl, context));
     if (row == NULL) {
-        const dsl_value v = context->kind == SYNTAX_CALL ? eval(fl, context->a) : eval(fl, context);
-        if (v.kind != VALUE_POISON)
-            report(fl->fe, DIAG_BAD_SCOPE, context->span, hint,
-                   "`with` opens a scope of pl, such as pl.at(...), and %s is none",
-                   describe(fl->a, &v));
+        refuse_context(fl, s, context->kind == SYNTAX_CALL ? context->a : context);
         return;
     }
     const scope sc = {s, context, row->word, s->items.items[1]};

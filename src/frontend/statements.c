@@ -137,6 +137,15 @@ static void poison_target(lowering *fl, const syntax_expr *target)
 
 static void bad_target(lowering *fl, const syntax_expr *target)
 {
+    if (target->kind == SYNTAX_SUBSCRIPT && fl->ir->plane == PLD_PLANE_HOST) {
+        report(
+            fl->fe, DIAG_BAD_ASSIGNMENT, target->span,
+            "write it in the kernel or wrapper (@pl.jit) that gets the tensor, or in Python in front "
+            "of the call",
+            "Unsupported assignment: a host function passes tensors on and does not touch their "
+            "elements");
+        return;
+    }
     const char *hint = target->kind == SYNTAX_SUBSCRIPT
                            ? "write a tile into a tensor with pl.store(tile, offsets, tensor)"
                            : "assign to a plain name";

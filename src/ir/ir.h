@@ -55,6 +55,8 @@ typedef struct ir_type {
     bool ragged;
     /* TILE: what matrix products add up in; may be stored as a narrower float. No part of equality. */
     bool accumulator;
+    /* TILE: the bits that a comparison gives, for messages. No part of equality. */
+    bool mask;
 } ir_type;
 
 /* ---- scalar expressions ---- */

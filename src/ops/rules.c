@@ -13,6 +13,20 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* A mask looks like a tile of bytes, and whoever uses it as one has taken it for a tile of 0 and 1. */
+static bool misuses_mask(const op_call *call, diag_code code)
+{
+    if (code != DIAG_DTYPE_MISMATCH && code != DIAG_SHAPE_MISMATCH)
+        return false;
+    for (int32_t i = 0; i < call->op->param_count; i++) {
+        const ir_operand *operand = &call->operands[i];
+        if (operand->kind == IR_OPERAND_VAR && operand->var != NULL && operand->var->type.mask &&
+            strcmp(call->op->params[i].name, "mask") != 0)
+            return true;
+    }
+    return false;
+}
+
 bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *hint,
                const char *format, ...)
 {
@@ -21,6 +35,10 @@ bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *
     const char *message = arena_vprintf(call->program->a, format, args);
     va_end(args);
     pypto_span span = at != NULL && at->span.line != 0 ? at->span : call->span;
+    if (misuses_mask(call, code))
+        hint =
+            "a comparison gives a mask, one bit per element, 8 in a byte; pl.sels(mask, tile, scalar) and "
+            "pl.sel(mask, x, y) make elements of it";
     diag_add(call->errors, code, span, hint, "%s: %s", call->op->spellings[0], message);
     return false;
 }
@@ -386,6 +404,9 @@ bool rule_cast_tile(op_call *call, ir_type *result)
     const ir_operand *source = rule_operand(call, OPERAND_TILE);
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
     *result = source->var->type;
+    if (result->mask)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, source, NULL,
+                         "a mask has no elements to convert");
     if (dtype == result->dtype)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, source, "remove the cast",
                          "the tile is %s already", pypto_dtype_name(dtype));

@@ -26,6 +26,7 @@ bool rule_cmp(op_call *call, ir_type *result)
         return false;
     const int32_t last = result->ndim - 1;
     result->dtype = PYPTO_UINT8;
+    result->mask = true;
     result->shape[last] = ir_int(call->program->a, mask_bytes(rule_extent(result, last)));
     return true;
 }

@@ -39,6 +39,16 @@ void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const 
               const int64_t *extents, int32_t d)
 {
     char name[NAME_TEXT], at[LIST_TEXT], size[LIST_TEXT], shape[LIST_TEXT];
+    if (offsets[d] < 0)
+        task_fail(
+            core, DIAG_INDEX_OUT_OF_BOUNDS,
+            "%s of %s at %s leaves %s of shape %s: negative index %lld in dimension %d; indices "
+            "count from 0, and -1 is not the last",
+            what, describe_list(size, sizeof size, extents, tensor->ndim),
+            describe_list(at, sizeof at, offsets, tensor->ndim),
+            task_describe(core, tensor, name, sizeof name),
+            describe_list(shape, sizeof shape, tensor->shape, tensor->ndim), (long long)offsets[d],
+            d);
     task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
               "%s of %s at %s leaves %s of shape %s: dimension %d ends at %lld, needs %lld + %lld",
               what, describe_list(size, sizeof size, extents, tensor->ndim),

@@ -182,7 +182,12 @@ static int64_t check_tile_box(pld_core *core, const char *what, int32_t ndim, co
 {
     int64_t at = 0;
     for (int32_t d = 0; d < ndim; ++d) {
-        if (offsets[d] < 0 || offsets[d] > shape[d] - extents[d])
+        if (offsets[d] < 0)
+            task_fail(
+                core, DIAG_INDEX_OUT_OF_BOUNDS,
+                "%s leaves the tile: negative index %lld in dimension %d; indices count from 0",
+                what, (long long)offsets[d], d);
+        if (offsets[d] > shape[d] - extents[d])
             task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
                       "%s leaves the tile: dimension %d ends at %lld, needs %lld + %lld", what, d,
                       (long long)shape[d], (long long)offsets[d], (long long)extents[d]);

@@ -205,7 +205,7 @@ def test_arguments_of_extern(tmp_path):
     ]:
         with pytest.raises(error, match=words):
             pl.jit.extern(**wrong)
-    with pytest.raises(TypeError, match="decorates a function, not int"):
+    with pytest.raises(TypeError, match="decorates a function, not an int"):
         pl.jit.extern(core_type="aic", source=source, include_dirs=[tmp_path])(3)
     mixed = pl.jit.extern(core_type="mix", aic_source=str(source), aiv_source=source)
     assert repr(mixed(lambda x: x)).startswith("<@pl.jit.extern function")
@@ -238,5 +238,5 @@ def test_external_sources():
 
 
 def test_inline_wants_a_function():
-    with pytest.raises(ParserSyntaxError, match="@pl.inline decorates a function, not int"):
+    with pytest.raises(ParserSyntaxError, match="@pl.inline decorates a function, not an int"):
         pl.inline(3)

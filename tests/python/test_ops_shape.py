@@ -78,9 +78,11 @@ def test_ragged_masks():
             "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)",  # 1
             "t = pl.load(x, [0, 0], [4, 20], valid_shape=[n + 1, 11])",
             "m = pl.cmps(t, 0.0, 4)",
-            "pl.store(pl.cast(m, pl.FP32), [0, 0], z)",
             "pl.store(pl.sel(m, t, a), [0, 32], z)",
             "pl.store(pl.sel(m, a, a), [0, 52], z)",
+            "for i in pl.range(4):",
+            "    for j in pl.range(32):",
+            "        pl.write(z, [i, j], pl.cast(pl.read(m, [i, j]), pl.FP32))",
         ],
         a, out_shape=(4, 72),
     )

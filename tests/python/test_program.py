@@ -384,9 +384,9 @@ def test_a_class_without_functions():
         class Empty:
             pass
 
-    with pytest.raises(ParserSyntaxError, match="decorates a class, not function"):
+    with pytest.raises(ParserSyntaxError, match="decorates a class, not the function <lambda>"):
         pl.program(lambda: None)
-    with pytest.raises(ParserSyntaxError, match="decorates a function, not int"):
+    with pytest.raises(ParserSyntaxError, match="decorates a function, not an int"):
         pl.function(3)
     with pytest.raises(ParserSyntaxError, match="does not accept a colour= argument"):
         pl.program(colour="red")

@@ -417,7 +417,7 @@ OUTSIDE = [
     ("pld.tensor.get(out, nxt, win, [0, 0], [me + 9, 0], [1, 4])", "leaves window 'win_buf'"),
     ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me + 2, 4], chunk_rows=1)", "dimension 0 ends at 1"),
     ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me - 2, 4], chunk_rows=1)", "a put of"),
-    ("pld.tensor.put(win, nxt, inp, [0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904], [0, 0], [1, 8])", "dimension 1 ends at 8"),
+    ("pld.tensor.put(win, nxt, inp, [0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904], [0, 0], [1, 8])", "dimension 1 ends at 8|negative index -9223372036854775808 in dimension 1"),
     ("pld.remote_store(inp[0:1, 0:8], win, nxt, [0, me + 1])", "a remote store of"),
     ("pld.remote_store(inp[0:1, 0:8], win, me + 2, [0, 0])", "peer [23] does not exist"),
     ("pld.tensor.put(win[0:1, 0:4], nxt, inp, [0, me + 1], [0, 0], [1, 4])", r"dimension 1 ends at 4"),

@@ -246,7 +246,7 @@ OUTSIDE = [
     ("me + 7", "[0, 0]", r"peer [78] does not exist: the domain of window 'win_buf' \(parameter 'win'\) has ranks 0 to 1"),
     ("me - 9", "[0, 0]", "peer -[89] does not exist"),
     ("nxt", "[me + 1, 0]", r"a remote store of \[1, 8\] at \[[12], 0\] leaves window 'win_buf' \(parameter 'win'\) of shape \[1, 8\]: dimension 0"),
-    ("nxt", "[0, me - 5]", "dimension 1 ends at 8"),
+    ("nxt", "[0, me - 5]", "negative index -[45] in dimension 1"),
     ("nxt", "[0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904]", "dimension 1 ends at 8"),
 ]
 

@@ -179,7 +179,9 @@ static void test_planes(void **state)
          HOST_LINE,
          {"PYPTO-S109", 1, 8, "'pl.load' cannot be used in a HOST function",
           "Move this operation into a lower-level function"}},
-        {HOST("    x[0, 0] = 3\n"), HOST_LINE, {"PYPTO-S105", 1, 4, "must be a variable", NULL}},
+        {HOST("    x[0, 0] = 3\n"),
+         HOST_LINE,
+         {"PYPTO-S105", 1, 4, "does not touch their elements", "@pl.jit"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_error(rows[i].source, "h", rows[i].first, rows[i].error);

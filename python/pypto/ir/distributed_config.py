@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field
 
+from .._keywords import checked
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 
+@checked
 @dataclass
 class DistributedConfig:
     """The devices of a run. A device here is a worker process; ids name no hardware.

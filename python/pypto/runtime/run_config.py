@@ -7,6 +7,7 @@ import operator
 import warnings
 from dataclasses import dataclass, fields
 
+from .._keywords import checked
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ..ir.distributed_config import DistributedConfig
 
@@ -19,6 +20,7 @@ _FULL_SWIMLANE = 4
 _ALIAS = "enable_l2_swimlane"
 
 
+@checked
 @dataclass(repr=False, eq=False)  # made by hand below: dataclass would take 0.3 ms for them
 class RunConfig:
     """How a program is compiled and run. The fields that have an effect:
