@@ -2,17 +2,20 @@
  *
  *   core.c         the module: its functions and its state
  *   errors.c       a failed pypto_status -> a Python exception
- *   ast_import.c   Python's `ast` -> syntax tree (frontend/syntax.h)
+ *   ast_import.c   Python's `ast` -> syntax tree (frontend/syntax.h): a function;
+ *                  ast_nodes.c, ast_expressions.c, ast_statements.c: its parts
  *   syntax_dump.c  syntax tree -> text, for tests
  *   embedder.c     what the front end asks about names and sources -> answers out of Python objects
  *   tensors.c      a Python argument -> pypto_argument
- *   program.c      compiling, and the class Program: a compiled program that can be run
+ *   arguments.c    the arguments of a call, for the front end and for the run
+ *   compile.c      compiling, and looking at a function without running it
+ *   program.c      the class Program: a compiled program that can be run
  *   tables.c       operations, enumerations, element types and settings, for the package
  *
  * Conventions. A function that returns PyObject * gives a new reference, or NULL with an exception
  * set. A function that returns bool gives false with an exception set. Names of functions that
  * return a *borrowed* reference say so in their comment. All of it runs with the GIL held, except
- * where program.c says otherwise.
+ * where compile.c and program.c say otherwise.
  *
  * Arenas and references. An arena_ or vec_push call may jump to the compile driver when memory is
  * exhausted. Code that calls them therefore owns no reference at that moment: what it looks at
@@ -30,7 +33,7 @@
 
 /* State of the module, created with it. */
 typedef struct core_state {
-    PyObject *node_kinds; /* dict: class of `_ast` -> row of ast_import.c; NULL until needed */
+    PyObject *node_kinds;       /* dict: class of `_ast` -> row of ast_nodes.c; NULL until needed */
     PyTypeObject *program_type; /* pypto._core.Program */
 } core_state;
 
@@ -114,11 +117,14 @@ PyObject *numpy_number(PyObject *value);
 /* Accepts what tensor_hold made, a zeroed one too. */
 void tensor_release(held_argument *held);
 
-/* ---- program.c ---- */
+/* ---- compile.c ---- */
 
 PyObject *program_compile(PyObject *module, PyObject *args);
 PyObject *program_check(PyObject *module, PyObject *args);
 PyObject *program_lower(PyObject *module, PyObject *args);
+
+/* ---- program.c ---- */
+
 bool program_init(PyObject *module);
 
 /* ---- tables.c ---- */

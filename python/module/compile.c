@@ -1,0 +1,284 @@
+/* Compiling a DSL function into a Program, and looking at one without running it.
+ *
+ * compile() turns Python arguments into what the front end knows of them (element type and shape),
+ * looks for a program among those of the function that still serves, and asks the compile driver
+ * otherwise. The GIL is released while the C compiler runs. */
+#include "base/settings.h"
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings ---- */
+
+static bool refuse_setting(setting s, const char *accepted)
+{
+    PyErr_Format(PyExc_ValueError, "%s must be %s, not '%s'", setting_name(s), accepted,
+                 setting_text(s));
+    return false;
+}
+
+/* Misspelt values would have no effect, which nobody would notice. */
+static bool check_settings(void)
+{
+    for (const char *word = setting_text(SETTING_DUMP); *word != '\0';) {
+        size_t length = strcspn(word, ",");
+        if (!(length == 2 && strncmp(word, "ir", 2) == 0) && !(length == 1 && *word == 'c'))
+            return refuse_setting(SETTING_DUMP, "ir, c or ir,c");
+        word += length + (word[length] == ',');
+    }
+    const char *spin = setting_text(SETTING_SPIN);
+    if (strspn(spin, "0123456789") != strlen(spin) || strlen(spin) > 18)
+        return refuse_setting(SETTING_SPIN, "a number of pauses, 0 or more");
+    return true;
+}
+
+/* A $CC that names nothing is passed over by the search for a compiler. */
+static bool warn_of_compiler(void)
+{
+    const char *usual = getenv("CC");
+    size_t blanks = usual == NULL ? 0 : strspn(usual, " \t");
+    size_t length = usual == NULL ? 0 : strcspn(usual + blanks, " \t");
+    if (setting_text(SETTING_CC)[0] != '\0' || length == 0)
+        return true;
+    PyObject *shutil = PyImport_ImportModule("shutil");
+    PyObject *word = PyUnicode_DecodeFSDefaultAndSize(usual + blanks, (Py_ssize_t)length);
+    PyObject *found =
+        shutil == NULL || word == NULL ? NULL : PyObject_CallMethod(shutil, "which", "O", word);
+    bool good = found != NULL;
+    const int users_call = 3; /* behind _jit's __call__ and _program */
+    if (found == Py_None)
+        good = PyErr_WarnFormat(PyExc_RuntimeWarning, users_call,
+                                "CC is '%s', which names no program; set PYPTO_CC or CC to a C "
+                                "compiler (cc, gcc or clang is used meanwhile)",
+                                usual) == 0;
+    Py_XDECREF(found);
+    Py_XDECREF(word);
+    Py_XDECREF(shutil);
+    return good;
+}
+
+/* ---- compiling ---- */
+
+/* The first of `programs` that serves the request, as a new reference; NULL without an exception
+ * when none does. */
+static PyObject *find_program(core_state *state, PyObject *function, PyObject *programs,
+                              compile_request *request)
+{
+    for (Py_ssize_t i = PyList_Size(programs) - 1; i >= 0; i--) {
+        PyObject *candidate = PyList_GetItem(programs, i);
+        /* A conversation of its own: functions are numbered anew. */
+        embedding e;
+        if (!embedding_begin(&e, state, function))
+            return NULL;
+        frontend_embedder embedder = embedding_interface(&e);
+        request->embedder = &embedder;
+        bool serves = compile_still_serves(&((program_object *)candidate)->output, request);
+        if (!embedding_end(&e))
+            return NULL;
+        if (serves) {
+            Py_INCREF(candidate);
+            return candidate;
+        }
+    }
+    return NULL;
+}
+
+/* Who waits for more than a second learns what for. */
+static void tell_if_slow(const compile_request *request, const compile_output *output)
+{
+    const int64_t second = 1000000000;
+    double front = (double)output->front_ns / 1e9;
+    double back = (double)output->back_ns / 1e9;
+    char line[256];
+    if (output->front_ns + output->back_ns < second)
+        return;
+    (void)snprintf(line, sizeof line,
+                   "pypto: compiled %.100s in %.1f s, %.1f s of it in the C compiler\n",
+                   request->entry_name, front + back, back);
+    PySys_WriteStderr("%s", line);
+}
+
+static PyObject *new_program(core_state *state, PyObject *function, PyObject *programs,
+                             compile_request *request)
+{
+    PyObject *self = warn_of_compiler() ? PyType_GenericAlloc(state->program_type, 0) : NULL;
+    embedding e;
+    if (self == NULL || !embedding_begin(&e, state, function)) {
+        Py_XDECREF(self);
+        return NULL;
+    }
+    frontend_embedder embedder = embedding_interface(&e);
+    request->embedder = &embedder;
+    request->waiting = embedding_waiting;
+    request->waiting_context = &e;
+    pypto_status status = compile_program(request, &((program_object *)self)->output);
+    /* Ctrl-C also ends the C compiler; its failure then is no news. */
+    bool good = embedding_end(&e) && PyErr_CheckSignals() == 0;
+    if (good && !status_ok(status)) {
+        errors_raise(&status);
+        good = false;
+    }
+    pypto_status_clear(&status);
+    if (good)
+        tell_if_slow(request, &((program_object *)self)->output);
+    if (!good || PyList_Append(programs, self) < 0)
+        Py_CLEAR(self);
+    return self;
+}
+
+/* compile(function, programs, names, arguments, platform) */
+PyObject *program_compile(PyObject *module, PyObject *args)
+{
+    core_state *state = core_state_of(module);
+    PyObject *function, *programs, *names, *values, *identity = NULL, *name = NULL, *result = NULL;
+    const char *platform;
+    frontend_arg *described_args = NULL;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!Os:compile", &function, &PyList_Type, &programs,
+                          &PyTuple_Type, &names, &values, &platform))
+        return NULL;
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return NULL;
+    }
+    if (!check_settings())
+        return NULL;
+    name = PyObject_GetAttrString(function, "__name__");
+    if (name == NULL || utf8(name) == NULL)
+        goto done;
+    if (values != Py_None) {
+        described_args = arguments_describe(values, names, utf8(name), &count);
+        if (described_args == NULL)
+            goto done;
+    }
+    identity = PyObject_CallMethod(function, "identity", NULL);
+    if (identity == NULL || utf8(identity) == NULL)
+        goto done;
+    compile_request request = {
+        .entry = 0,
+        .entry_digest = utf8(identity),
+        .entry_name = utf8(name),
+        .args = described_args,
+        .arg_count = count,
+        .platform = platform,
+    };
+    result = find_program(state, function, programs, &request);
+    if (result == NULL && !PyErr_Occurred())
+        result = new_program(state, function, programs, &request);
+done:
+    Py_XDECREF(identity);
+    Py_XDECREF(name);
+    PyMem_Free(described_args);
+    return result;
+}
+
+/* ---- only looking ---- */
+
+/* Runs the check with a way back for exhausted memory. */
+static pypto_status check_guarded(arena *a, embedding *e, const int32_t *numbers, int32_t count)
+{
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0)
+        return diag_no_memory();
+    arena_set_recovery(a, &recovery);
+    frontend_embedder embedder = embedding_interface(e);
+    return frontend_check(a, &embedder, numbers, count);
+}
+
+/* Drops what is reported when a program is compiled, not when its text is read. */
+static void keep_parser_errors(pypto_status *status)
+{
+    pypto_status kept = STATUS_OK;
+    pypto_diagnostic *next;
+    for (pypto_diagnostic *d = status->diagnostics; d != NULL; d = next) {
+        next = d->next;
+        d->next = NULL;
+        pypto_status one = {d->kind, d};
+        if (d->kind == PYPTO_ERROR_VALUE)
+            pypto_status_clear(&one);
+        else
+            diag_append(&kept, &one);
+    }
+    *status = kept;
+}
+
+/* check(functions) */
+PyObject *program_check(PyObject *module, PyObject *args)
+{
+    PyObject *functions;
+    if (!PyArg_ParseTuple(args, "O!:check", &PyTuple_Type, &functions))
+        return NULL;
+    Py_ssize_t count = PyTuple_Size(functions);
+    if (count == 0)
+        Py_RETURN_NONE;
+    embedding e;
+    arena *a = arena_create();
+    int32_t *numbers = PyMem_Calloc((size_t)count, sizeof *numbers);
+    bool begun = a != NULL && numbers != NULL &&
+                 embedding_begin(&e, core_state_of(module), PyTuple_GetItem(functions, 0));
+    bool good = begun;
+    pypto_status status = STATUS_OK;
+    if (begun) {
+        for (Py_ssize_t i = 0; i < count; i++)
+            numbers[i] = embedding_number(&e, PyTuple_GetItem(functions, i));
+        status = check_guarded(a, &e, numbers, (int32_t)count);
+        good = embedding_end(&e);
+    } else if (!PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    keep_parser_errors(&status);
+    if (good && !status_ok(status)) {
+        errors_raise(&status);
+        good = false;
+    }
+    pypto_status_clear(&status);
+    PyMem_Free(numbers);
+    arena_destroy(a);
+    if (!good)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* lower(function, names, arguments, platform) */
+PyObject *program_lower(PyObject *module, PyObject *args)
+{
+    PyObject *function, *names, *values, *result = NULL;
+    const char *platform;
+    frontend_arg *given = NULL;
+    int32_t count = 0;
+    if (!PyArg_ParseTuple(args, "OO!Os:lower", &function, &PyTuple_Type, &names, &values,
+                          &platform))
+        return NULL;
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return NULL;
+    }
+    if (values != Py_None) {
+        PyObject *name = PyObject_GetAttrString(function, "__name__");
+        const char *words = name == NULL ? NULL : utf8(name);
+        given = words == NULL ? NULL : arguments_describe(values, names, words, &count);
+        Py_XDECREF(name);
+        if (given == NULL)
+            return NULL;
+    }
+    embedding e;
+    if (embedding_begin(&e, core_state_of(module), function)) {
+        frontend_embedder embedder = embedding_interface(&e);
+        compile_request request = {
+            .embedder = &embedder, .args = given, .arg_count = count, .platform = platform};
+        char *words = NULL;
+        pypto_status status = compile_lower(&request, &words);
+        if (embedding_end(&e)) {
+            if (status_ok(status))
+                result = PyUnicode_FromString(words);
+            else
+                errors_raise(&status);
+        }
+        pypto_status_clear(&status);
+        free(words);
+    }
+    PyMem_Free(given);
+    return result;
+}
