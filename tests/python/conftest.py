@@ -1,22 +1,8 @@
-"""What all Python tests share: a cache of their own, and no workers left behind."""
+"""What all Python tests share."""
 
 import pytest
 
-
-@pytest.fixture(scope="session", autouse=True)
-def private_cache(tmp_path_factory):
-    """Compiled programs go to a folder of this test run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYPTO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_workers_left():
-    yield
-    import pypto.runtime
-
-    pypto.runtime.shutdown()
+from run_fixtures import no_workers_left, private_cache  # noqa: F401
 
 
 @pytest.fixture(params=["shm", "threads"])
