@@ -195,8 +195,7 @@ static ir_var *copy_into(frontend *fe, ir_function *caller, const ir_var *var)
     return copy;
 }
 
-/* A function with f's parameters and results that does nothing but call it. */
-static ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
+ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
 {
     arena *a = fe->a;
     ir_function *caller = ir_function_create(fe->program, f->name, plane, f->span);
@@ -231,14 +230,15 @@ static ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane)
     call->operand_count = (int32_t)f->params.count;
     if (plane == PLD_PLANE_HOST)
         call->device = ir_int(a, 0);
-    vec_push(a, &fe->finished, caller);
     return caller;
 }
 
 ir_function *wrapper_of(frontend *fe, instance *kernel)
 {
-    if (kernel->wrapper == NULL)
+    if (kernel->wrapper == NULL) {
         kernel->wrapper = caller_of(fe, kernel->ir, PLD_PLANE_CHIP);
+        vec_push(fe->a, &fe->finished, kernel->wrapper);
+    }
     return kernel->wrapper;
 }
 
@@ -266,5 +266,5 @@ void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t 
     if (f->plane == PLD_PLANE_CORE)
         f = wrapper_of(fe, self);
     if (f->plane == PLD_PLANE_CHIP)
-        (void)caller_of(fe, f, PLD_PLANE_HOST);
+        vec_push(fe->a, &fe->finished, caller_of(fe, f, PLD_PLANE_HOST));
 }

@@ -46,6 +46,15 @@ bool stands_for_tile(const lowering *fl, const op_def *op, int32_t index, const 
 /* The tile of a whole tensor; `what` names the operation in messages. */
 dsl_value load_whole(lowering *fl, const char *what, const dsl_value *v);
 
+/* ---- host_collectives.c ---- */
+
+/* Whether a call of a collective in a host function stands where it may; reports. */
+bool check_host_collective(lowering *fl, const op_def *op, const syntax_expr *call);
+/* What a host function may leave out of its operands, which have been checked; false after an error. */
+bool complete_host_collective(lowering *fl, op_call *call);
+/* Makes a call of its kernel a dispatch to each device of its windows' domain. */
+void spread_call(lowering *fl, ir_stmt *call);
+
 /* ---- printing.c ---- */
 
 dsl_value lower_printf(lowering *fl, const syntax_expr *e);

@@ -22,6 +22,7 @@
  *                  operations.c    operations of the table: argument binding and IR
  *                  tensor_values.c tensors where kernels want tiles
  *                  printing.c      pl.printf
+ *                  host_collectives.c  collectives in host functions
  *   subscripts.h   subscripts.c    x[...]: views, elements, assignments
  *                  host_views.c    x[...] in host functions
  *                  arrays.c        pl.array: elements
@@ -41,7 +42,6 @@
  *   statements.h   statements.c    assignments and returns
  *   flow.h         flow.c          paths, what names are bound to where they meet; if
  *                  open_names.c    names that a loop binds only if it has had a turn
- *                  mentions.c      looking ahead in the text: where names are read and bound
  *   loops.h        loops.c         for and while, break and continue
  *                  loop_ends.c     what names are bound to in the next turn, and behind the loop
  *                  carries.c       explicit carries: init_values and pl.yield_
@@ -141,9 +141,10 @@ struct lowering {
     name_changes trail;
     loop_memories *loop_memories;
     loop_frame *loop;
-    carry_frame *carries; /* of the loop whose body is at hand */
-    bool in_branch;       /* a branch of an if is nearer than any loop */
-    bool terminated;      /* the current path has returned */
+    carry_frame *carries;     /* of the loop whose body is at hand */
+    bool in_branch;           /* a branch of an if is nearer than any loop */
+    bool terminated;          /* the current path has returned */
+    const syntax_expr *whole; /* the value of the statement at hand */
     /* The part of an expression at hand is not evaluated always: the right side of `and`, a choice. */
     bool sometimes;
     const ir_expr
@@ -192,6 +193,9 @@ instance *specialise(frontend *fe, int32_t function, const given_param *given, i
 /* Lowers the entry and all that it reaches into fe->program; makes a host function where there is none.
  * `args` as frontend_lower() has them. */
 void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t arg_count);
+/* A new function with f's parameters and results that does nothing but call it, on the first device if it
+ * is one of the host. Whoever asks for it puts it into fe->finished. */
+ir_function *caller_of(frontend *fe, ir_function *f, pld_plane plane);
 /* The per-device wrapper whose body is a call of that kernel; made at the first request. */
 ir_function *wrapper_of(frontend *fe, instance *kernel);
 

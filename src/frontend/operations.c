@@ -34,7 +34,7 @@ static const char *plane_text(pld_plane plane)
 
 static bool check_plane(lowering *fl, const op_def *op, const char *written, pypto_span span)
 {
-    if (op_allowed(op, fl->ir->plane) || (op->as_task && fl->ir->plane == PLD_PLANE_CHIP))
+    if (op_allowed(op, fl->ir->plane) || op->as_task)
         return true;
     const char *hint =
         op->id == OP_WORLD_SIZE
@@ -411,8 +411,10 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
         return poison();
     }
     const op_def *op = call->op;
-    if (!op_allowed(op, fl->ir->plane) && op->as_task && fl->ir->plane == PLD_PLANE_CHIP)
-        return lower_as_task(fl, call);
+    if (op->as_task && fl->ir->plane != PLD_PLANE_CORE) {
+        bool complete = fl->ir->plane == PLD_PLANE_CHIP || complete_host_collective(fl, call);
+        return complete ? lower_as_task(fl, call) : poison();
+    }
     if (op->id == OP_CONST || op->id == OP_CAST)
         return number_of_type(fl, call, &values[0], type.dtype);
     if (op_operator(op) != NULL)
@@ -558,6 +560,7 @@ dsl_value lower_operation(lowering *fl, const op_def *op, const char *written,
     if (!check_plane(fl, op, op->spellings[0], call->span) ||
         (op->id == OP_ALLOC_WINDOW && !check_allocation(fl, call->span, target)) ||
         (op->id == OP_HOST_CREATE_TENSOR && !check_creation(fl, call->span)) ||
+        (op->as_task && fl->ir->plane == PLD_PLANE_HOST && !check_host_collective(fl, op, call)) ||
         !bind_arguments(fl, op, call, given))
         return poison();
     if (op->id == OP_DEFER_WAIT && target >= 0)

@@ -212,9 +212,8 @@ static flow_path lower_scope_body(lowering *fl, outlining *o, const outline_requ
             lower_values(&body, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
             request->block_span);
     lower_block(&body, request->body);
-    const flow_path end = path_here(&body, entered, body.block, false);
-    settle_loop_variables(&body, &end);
     clear_late_vars(&body);
+    const flow_path end = path_here(&body, entered, body.block, false);
     scope_undo(&body, fl->trail.count);
     fl->notes->temporaries = notes.temporaries;
     return end;
@@ -302,7 +301,9 @@ dsl_value lower_as_task(lowering *fl, const op_call *call)
     for (int32_t i = 0; i < op->param_count; i++)
         s->operands[i] = operand_inside(&o, &call->operands[i]);
     drop_unused(&o);
-    (void)emit_scope_call(&o, &request);
+    ir_stmt *submission = emit_scope_call(&o, &request);
+    if (fl->ir->plane == PLD_PLANE_HOST)
+        spread_call(fl, submission);
     if (op->result_param < 0)
         return (dsl_value){.kind = VALUE_NONE, .span = call->span};
     return var_value(fl->a, call->operands[op->result_param].var, call->span);

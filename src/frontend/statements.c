@@ -410,6 +410,13 @@ static void lower_return(lowering *fl, const syntax_stmt *s)
         lower_returned(fl, s, v);
 }
 
+/* A window of a host function ends with the call: it may be returned, and the caller gets nothing. */
+static bool ends_here(const lowering *fl, const dsl_value *v)
+{
+    return fl->ir->plane == PLD_PLANE_HOST && v->kind == VALUE_VAR &&
+           v->var->type.kind == IR_WINDOW;
+}
+
 void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v)
 {
     if (fl->spliced != NULL) {
@@ -420,11 +427,13 @@ void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v)
     bool ok = v.kind != VALUE_POISON;
     if (v.kind == VALUE_TUPLE) {
         for (int32_t i = 0; i < v.count; i++) {
+            if (ends_here(fl, &v.items[i]))
+                continue;
             ir_var *param = returned_param(fl, &v.items[i]);
             ok = ok && param != NULL;
             vec_push(fl->a, &results, param);
         }
-    } else if (ok && v.kind != VALUE_NONE) {
+    } else if (ok && v.kind != VALUE_NONE && !ends_here(fl, &v)) {
         ir_var *param = returned_param(fl, &v);
         ok = param != NULL;
         vec_push(fl->a, &results, param);
@@ -446,6 +455,24 @@ void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v)
     fl->notes->returned = true;
 }
 
+/* What the function declares to return, without what ends_here(). */
+static int32_t declared_results(const lowering *fl, const dsl_annotation *declared,
+                                const dsl_annotation **items)
+{
+    const bool tuple = declared->form == ANNOTATION_TUPLE;
+    const int32_t count = tuple ? declared->count : 1;
+    dsl_annotation *kept = arena_array(fl->a, dsl_annotation, count);
+    int32_t wanted = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const dsl_annotation *item = tuple ? &declared->items[i] : declared;
+        const bool window = fl->ir->plane == PLD_PLANE_HOST && item->type.kind == IR_WINDOW;
+        if (!window && (tuple || item->form != ANNOTATION_NONE))
+            kept[wanted++] = *item;
+    }
+    *items = kept;
+    return wanted;
+}
+
 void check_results(lowering *fl)
 {
     if (fl->syntax->returns == NULL)
@@ -454,10 +481,8 @@ void check_results(lowering *fl)
     int64_t count = fl->ir->results.count;
     if (declared.form == ANNOTATION_FAILED || fl->notes->result_poisoned || !fl->notes->returned)
         return;
-    const dsl_annotation *items = declared.form == ANNOTATION_TUPLE ? declared.items : &declared;
-    int32_t wanted = declared.form == ANNOTATION_TUPLE  ? declared.count
-                     : declared.form == ANNOTATION_NONE ? 0
-                                                        : 1;
+    const dsl_annotation *items;
+    const int32_t wanted = declared_results(fl, &declared, &items);
     if (wanted != count) {
         report(fl->fe, DIAG_BAD_RETURN, fl->syntax->returns->span,
                "make the annotation and the return agree",
@@ -513,6 +538,7 @@ static void lower_stmt(lowering *fl, const syntax_stmt *s)
                    (s->kind == SYNTAX_ANNOTATED && s->value != NULL);
     if (fl->syntax->strict_ssa && assigns)
         check_single_definition(fl, s->target);
+    fl->whole = s->value;
     switch (s->kind) {
     case SYNTAX_ASSIGN: lower_assign(fl, s); break;
     case SYNTAX_ANNOTATED: lower_annotated(fl, s); break;

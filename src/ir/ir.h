@@ -203,6 +203,13 @@ typedef struct ir_launch {
     const ir_expr *limit;
 } ir_launch;
 
+/* The devices of a window: see pld_alloc_window. Filled by passes/infer_domains; ALL wins over the
+ * mask, otherwise the union of the mask and the run-time ranges. */
+typedef struct ir_device_set {
+    bool all;
+    uint64_t mask;
+} ir_device_set;
+
 struct ir_stmt {
     ir_stmt_kind kind;
     pypto_span span;
@@ -213,8 +220,11 @@ struct ir_stmt {
     ir_operand
         *operands; /* DO: one per parameter of the op; CALL: one per parameter of the callee */
     int32_t operand_count;
-    ir_function *callee;     /* CALL; NULL: a task that only waits for others */
-    const ir_expr *device;   /* CALL on the host; NULL: round robin */
+    ir_function *callee;   /* CALL; NULL: a task that only waits for others */
+    const ir_expr *device; /* CALL on the host; NULL: round robin */
+    /* CALL on the host, instead of a device: on each of the devices that share its windows. infer_domains
+     * fills the set in, spread makes calls with devices of it. */
+    ir_device_set *spread;
     const ir_launch *launch; /* CALL in a wrapper; NULL: one block, ordered by its arguments */
     const ir_expr *start;
     const ir_expr *stop;
@@ -242,6 +252,8 @@ struct ir_function {
     const char *c_name; /* unique in the program: set by passes/names */
     pld_plane plane;
     bool is_scope; /* the body of a scope of its only caller */
+    /* A kernel that the front end has made for a collective of a host function: its only statement. */
+    bool is_collective;
     int32_t index; /* in ir_program.functions */
     pypto_span span;
     VEC(ir_var *) params;
@@ -255,13 +267,6 @@ struct ir_function {
     /* HOST: per parameter the dimension subscripted by a loop over all devices, or -1. */
     VEC(int32_t) world_dims;
 };
-
-/* The devices of a window: see pld_alloc_window. Filled by passes/infer_domains; ALL wins over the
- * mask, otherwise the union of the mask and the run-time ranges. */
-typedef struct ir_device_set {
-    bool all;
-    uint64_t mask;
-} ir_device_set;
 
 typedef struct ir_buffer {
     const char *name;

@@ -323,6 +323,8 @@ static void print_head(text *out, const ir_stmt *s)
             text_add(out, " device ");
             ir_print_expr(out, s->device);
         }
+        if (s->spread != NULL)
+            text_add(out, " device each");
         break;
     case IR_FOR:
         text_add(out, "for ");

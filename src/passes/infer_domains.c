@@ -9,7 +9,11 @@
  *     anything else                                an error: ranks could not be numbered
  *
  * where a name that is assigned once stands for its value. Contributions of a buffer are united;
- * "all" swallows the rest. Before: ir_buffer.devices empty. After: filled, ir_var.buffer of every
+ * "all" swallows the rest. A collective of the host function runs on the devices that share its windows, so
+ * these must be one domain: signals and counts get the devices of its data, and any window that no
+ * dispatch receives those of the others.
+ *
+ * Before: ir_buffer.devices empty. After: filled, and ir_stmt.spread of collectives; ir_var.buffer of every
  * window set where it is one buffer's, and ir_function.world_dims filled if the front end has not.
  *
  * Only host functions matter here: windows reach devices by dispatches, and a wrapper or kernel
@@ -43,6 +47,7 @@ typedef struct inference {
     bool changed;
     bool *viewed; /* by buffer */
     bool *dispatched;
+    VEC(const ir_stmt *) collectives; /* of f */
     pypto_status errors;
 } inference;
 
@@ -243,6 +248,10 @@ static void add_contribution(inference *inf, const ir_var *window, const ir_devi
 static void infer_dispatch(inference *inf, const ir_stmt *call, const loop_scope *loops)
 {
     ir_device_set set = {false, 0};
+    if (call->spread != NULL) {
+        vec_push(inf->p->a, &inf->collectives, call);
+        return;
+    }
     bool asked = false;
     for (int32_t i = 0; i < call->operand_count; i++) {
         const ir_operand *operand = &call->operands[i];
@@ -287,6 +296,136 @@ static void infer_block(inference *inf, const ir_block *block, const loop_scope 
     }
 }
 
+/* ---- collectives ---- */
+
+static bool is_empty(const ir_device_set *set)
+{
+    return !set->all && set->mask == 0;
+}
+
+static bool same_devices(const ir_device_set *x, const ir_device_set *y)
+{
+    return x->all == y->all && (x->all || x->mask == y->mask);
+}
+
+/* Of the buffers that the window may stand for. */
+static ir_device_set devices_of(const inference *inf, const ir_var *window)
+{
+    ir_device_set set = {false, 0};
+    const uint64_t *buffers = inf->facts[window->id].buffers;
+    for (int64_t i = 0; i < inf->p->buffers.count; i++) {
+        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
+            continue;
+        set.all |= inf->p->buffers.items[i].devices.all;
+        set.mask |= inf->p->buffers.items[i].devices.mask;
+    }
+    return set;
+}
+
+/* Signals, and counts that come beside the result, as opposed to data that a program fills. */
+static bool is_auxiliary(const ir_stmt *call, int32_t operand)
+{
+    const ir_stmt *s = collective_of(call);
+    const ir_var *param = call->callee->body.items[0]->callee->params.items[operand];
+    for (int32_t i = 0; i < s->operand_count; i++) {
+        if (s->operands[i].var != param)
+            continue;
+        const uint32_t bit = 1u << i;
+        return (s->op_def->signals & bit) != 0 ||
+               (i != s->op_def->result_param && (s->op_def->writes & bit) != 0);
+    }
+    return false;
+}
+
+static ir_device_set data_devices(const inference *inf, const ir_stmt *call)
+{
+    ir_device_set set = {false, 0};
+    for (int32_t i = 0; i < call->operand_count; i++) {
+        if (call->operands[i].kind != IR_OPERAND_VAR || is_auxiliary(call, i))
+            continue;
+        const ir_device_set more = devices_of(inf, call->operands[i].var);
+        set.all |= more.all;
+        set.mask |= more.mask;
+    }
+    return set;
+}
+
+static void join_windows(inference *inf, const ir_stmt *call)
+{
+    const ir_device_set set = data_devices(inf, call);
+    for (int32_t i = 0; i < call->operand_count && !is_empty(&set); i++) {
+        if (call->operands[i].kind != IR_OPERAND_VAR)
+            continue;
+        const ir_device_set before = devices_of(inf, call->operands[i].var);
+        if (is_auxiliary(call, i) || is_empty(&before))
+            add_contribution(inf, call->operands[i].var, &set);
+        const ir_device_set after = devices_of(inf, call->operands[i].var);
+        inf->changed = inf->changed || !same_devices(&before, &after);
+    }
+}
+
+static const char *devices_text(arena *a, const ir_device_set *set)
+{
+    text out = {.a = a};
+    if (set->all)
+        return "all devices";
+    for (int32_t i = 0; i < PYPTO_MAX_RANKS; i++) {
+        if ((set->mask >> i & 1) != 0)
+            text_printf(&out, "%s%d", out.length == 0 ? "the devices " : ", ", i);
+    }
+    return out.bytes != NULL ? out.bytes : "no device";
+}
+
+/* The set that all of its windows have. */
+static void settle_collective(inference *inf, const ir_stmt *call)
+{
+    const ir_operand *first = NULL;
+    int32_t windows = 0;
+    for (int32_t i = 0; i < call->operand_count; i++) {
+        const ir_operand *operand = &call->operands[i];
+        if (operand->kind != IR_OPERAND_VAR)
+            continue;
+        windows++;
+        const ir_device_set set = devices_of(inf, operand->var);
+        if (first == NULL) {
+            first = operand;
+            *call->spread = set;
+            continue;
+        }
+        if (same_devices(&set, call->spread))
+            continue;
+        arena *a = inf->p->a;
+        diag_add(
+            &inf->errors, DIAG_SPLIT_COLLECTIVE, call->span,
+            "dispatch all of them to the same devices, or use windows of their own",
+            "the windows of pld.tensor.%s must resolve to the same comm-domain scope, but '%s' is "
+            "of %s and '%s' of %s",
+            call->callee->name, first->var->name, devices_text(a, call->spread), operand->var->name,
+            devices_text(a, &set));
+        return;
+    }
+    if (!is_empty(call->spread) || windows > 1)
+        return; /* data that no dispatch receives is reported with its buffers */
+    diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, call->span,
+             "pass the signal to a dispatch with device= too, or to a collective with data",
+             "pld.tensor.%s: signal buffer has no inferred comm-domain coverage: no dispatch says "
+             "which devices '%s' is of",
+             call->callee->name, first->var->name);
+    const ir_device_set none = {false, 0};
+    add_contribution(inf, first->var, &none);
+}
+
+static void infer_collectives(inference *inf)
+{
+    do {
+        inf->changed = false;
+        for (int64_t i = 0; i < inf->collectives.count; i++)
+            join_windows(inf, inf->collectives.items[i]);
+    } while (inf->changed);
+    for (int64_t i = 0; i < inf->collectives.count; i++)
+        settle_collective(inf, inf->collectives.items[i]);
+}
+
 /* ---- results ---- */
 
 /* The first buffer that a window stands for, and another whose devices differ from its. */
@@ -305,8 +444,7 @@ static void check_window(inference *inf, ir_var *window)
         }
         const ir_buffer *a = &inf->p->buffers.items[first];
         const ir_buffer *b = &inf->p->buffers.items[i];
-        if (a->devices.all == b->devices.all &&
-            (a->devices.all || a->devices.mask == b->devices.mask))
+        if (same_devices(&a->devices, &b->devices))
             continue;
         diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, window->span,
                  "dispatch the two windows in statements of their own",
@@ -344,7 +482,9 @@ static void infer_function(inference *inf, ir_function *f)
     bool world = f->world_dims.count == 0;
     for (int64_t i = 0; world && i < f->params.count; i++)
         vec_push(inf->p->a, &f->world_dims, -1);
+    inf->collectives.count = 0;
     infer_block(inf, &f->body, NULL, world);
+    infer_collectives(inf);
     for (int64_t i = 0; i < f->vars.count; i++)
         if (f->vars.items[i]->type.kind == IR_WINDOW && f->vars.items[i]->kind != IR_VAR_PARAM)
             check_window(inf, f->vars.items[i]);

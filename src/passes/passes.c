@@ -13,6 +13,12 @@ static pypto_status infer_domains(ir_program *p, const platform *target)
     return pass_infer_domains(p);
 }
 
+static pypto_status spread(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_spread(p);
+}
+
 static pypto_status mark_signals(ir_program *p, const platform *target)
 {
     (void)target;
@@ -37,11 +43,9 @@ typedef struct pass {
 } pass;
 
 static const pass pass_table[] = {
-    {"infer_domains", infer_domains},
-    {"mark_signals", mark_signals},
-    {"effects", effects},
-    {"plan_scratch", pass_plan_scratch},
-    {"names", names},
+    {"infer_domains", infer_domains},    {"spread", spread},
+    {"mark_signals", mark_signals},      {"effects", effects},
+    {"plan_scratch", pass_plan_scratch}, {"names", names},
 };
 
 pypto_status passes_run(ir_program *p, const platform *target)

@@ -22,6 +22,11 @@ PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target);
 /* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and
  * which dimensions of host tensors count devices. */
 PYPTO_NODISCARD pypto_status pass_infer_domains(ir_program *p);
+/* The operation that a dispatch with a `spread` stands for: its wrapper calls a kernel, both with the same
+ * parameters, that does nothing else. */
+const ir_stmt *collective_of(const ir_stmt *dispatch);
+/* Makes one dispatch per device of those that run on each device of a domain. */
+PYPTO_NODISCARD pypto_status pass_spread(ir_program *p);
 /* Marks the window buffers that hold signals of collectives. */
 PYPTO_NODISCARD pypto_status pass_mark_signals(ir_program *p);
 /* Notes what kernels do to their window parameters (ir_var.uses). */

@@ -281,6 +281,8 @@ static void check_call(verifier *v, const ir_stmt *s)
         fail(v, "a call of '%s' with %d arguments", callee->name, s->operand_count);
     else if (s->device != NULL && v->f->plane != PLD_PLANE_HOST)
         fail(v, "a device in a function that runs on one");
+    else if (s->spread != NULL && (v->f->plane != PLD_PLANE_HOST || s->device != NULL))
+        fail(v, "a dispatch to each device that is none");
     if (s->device != NULL)
         check_integer(v, s->device, "a device");
     check_operands(v, s->operands, s->operand_count);

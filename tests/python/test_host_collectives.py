@@ -1,0 +1,443 @@
+"""Collectives in host functions: where they may stand, on which windows and devices, with which signals. What they
+compute is compared with NumPy for every element type, over sizes and numbers of ranks."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import pypto
+from programs import config, from_text
+from pypto.language.parser import ParserError
+from transfers import DTYPES, FLOATS, INTS, array, assert_same, small_values, values, zeros
+
+# ---- what is refused ----
+
+PROGRAM = """
+@pl.jit.incore
+def touch(win: pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]]):
+    pl.store(pl.load(win, [0, 0], [4, 8]), [0, 0], win)
+
+@pl.jit.incore
+def ring(sig: pl.InOut[pld.DistributedTensor[[4, 1], pl.INT32]]):
+    pl.write(sig, [0, 0], 0)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 4, 8], pl.FP32]):
+    n = pld.world_size()
+{body}
+"""
+
+# Windows by name: the size of the buffer, the view, the kernel that takes it.
+WINDOWS = {
+    "a": ("[4, 8], dtype=pl.FP32", "[4, 8], dtype=pl.FP32", "touch"),
+    "b": ("[4, 8], dtype=pl.FP32", "[4, 8], dtype=pl.FP32", "touch"),
+    "s": ("4096", "[n, 1], dtype=pl.INT32", "ring"),
+    "c": ("4096", "[n], dtype=pl.INT32", None),
+    "d": ("4096", "[n, 1], dtype=pl.INT32", "ring"),
+}
+
+
+def compile_host(body, everywhere=True):
+    """Around the body there are the windows that it mentions; a dispatch to each device receives them."""
+    used = [name for name in WINDOWS if re.search(rf"\b{name}(_buf)?\b", body)]
+    lines = [f"{name}_buf = pld.alloc_window_buffer({WINDOWS[name][0]})" for name in used]
+    lines += [f"{name} = pld.window({name}_buf, {WINDOWS[name][1]})" for name in used]
+    for name in used if everywhere else ():
+        kernel = WINDOWS[name][2]
+        if kernel is not None:
+            lines += ["for r in pl.range(n):", f"    {kernel}({name}, device=r)"]
+    lines += body.strip().split("\n")
+    return from_text(PROGRAM.format(body="\n".join("    " + line for line in lines)))["host"].compile()
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        # operands
+        ("pld.tensor.allreduce(a, pld.window(a_buf, [4], dtype=pl.INT32))", "src and signal must be different window"),
+        (
+            "pld.tensor.broadcast(a, pld.window(a_buf, [4], dtype=pl.INT32), root=0)",
+            "target and signal must be different window allocations",
+        ),
+        (
+            "pld.tensor.all_to_all(a, b, pld.window(a_buf, [4], dtype=pl.INT32))",
+            "input and signal must be different window allocations",
+        ),
+        ("pld.tensor.all_to_all(a, pld.window(a_buf, [4, 8], dtype=pl.FP32), s)", "input and target must be different"),
+        ("pld.tensor.all_to_all_v(a, b, s, c, s)", "signal and recv_counts must be different window allocations"),
+        ("pld.tensor.all_to_all_v(a, b, s, d, d)", "send_counts and recv_counts must be different window"),
+        (
+            "pld.tensor.all_to_all_v(a, b, s, c, pld.window(b_buf, [4, 1], dtype=pl.INT32))",
+            "target and recv_counts must be different window allocations",
+        ),
+        ("pld.tensor.all_to_all(x[0], b, s)", "input must be a window-bound DistributedTensor"),
+        ("pld.tensor.allgather(x[0, 0:1, :], b, s)", "input must be a window-bound DistributedTensor"),
+        # signals
+        ("pld.tensor.allreduce(a, pld.window(s_buf, [n, n], dtype=pl.INT32))", r"rank-2 signal shape\[1\] must be const"),
+        (
+            "pld.tensor.allreduce(a, c, core_num=2)",
+            "rank-1 signal is valid only when one signal lane is required",
+        ),
+        ("pld.tensor.allreduce(a, s, core_num=2)", "must be at least the required lane count"),
+        ("pld.tensor.allreduce(a, mode='ring')", "requires an explicit signal"),
+        ("pld.tensor.allreduce(a, s, mode='ring', core_num=2)", "does not support core_num > 1"),
+        (
+            "pld.tensor.allreduce(a, pld.window(s_buf, [6, 4], dtype=pl.INT32), mode='ring')",
+            r"must be at least 2\*\(NR-1\) \+ 1",
+        ),
+        # places
+        ("touch(pld.tensor.allreduce(a), device=0)", "must be a direct assignment"),
+        ("a = pld.tensor.allreduce(pld.tensor.allreduce(a))", "must be a direct assignment"),
+        (
+            "for i in pl.range(3):\n    pld.tensor.allreduce(a)",
+            "without an explicit signal is not supported inside a for/while",
+        ),
+        (
+            "for i in pl.range(3):\n    pld.tensor.all_to_all_v(a, b, s, c, d)",
+            "all_to_all_v is not supported inside a for/while loop",
+        ),
+    ],
+)
+def test_refused(body, words):
+    with pytest.raises(ValueError, match=words):
+        compile_host(body)
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ("pld.tensor.allreduce(a, None)", "signal cannot be None"),
+        ("pld.tensor.allreduce(a, s, core_num=0)", "core_num must be positive"),
+        ("pld.tensor.allreduce(a, s, mode='tree')", 'mode must be "ring" or "mesh"'),
+        ("pld.tensor.allreduce(x, s)", "target must be a DistributedTensor"),
+        ("pld.tensor.barrier(x)", "signal must be a DistributedTensor"),
+        ("pld.tensor.barrier()", "positional argument"),
+        ("pld.tensor.broadcast(a, s)", "root"),
+        ("pld.tensor.broadcast(a, s, root=-1)", "root rank must be non-negative"),
+        ("pld.tensor.allreduce(a, b)", "signal must have INT32 element type"),
+        ("pld.tensor.barrier(pld.window(s_buf, [n, 1, 1], dtype=pl.INT32))", "signal must be 1D"),
+        ("pld.tensor.allreduce(a, c, mode='ring')", "signal must be 2D"),
+    ],
+)
+def test_refused_as_in_kernels(body, words):
+    with pytest.raises(ParserError, match=words):
+        compile_host(body)
+
+
+# ---- which devices ----
+
+PAIR = "for r in pl.range(2):\n    touch(a, device=r)\n    touch(b, device=r)\n"
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        (PAIR + "pld.tensor.broadcast(a, pld.window(s_buf, [4], dtype=pl.INT32), root=2)", r"root \(2\) must be a valid"),
+        (
+            PAIR + "pld.tensor.broadcast(a, pld.window(s_buf, [4], dtype=pl.INT32), root=5)",
+            r"root \(5\) must be a valid rank in \[0, 2\)",
+        ),
+        (
+            PAIR + "pld.tensor.allreduce(a, pld.window(s_buf, [1], dtype=pl.INT32))",
+            r"signal shape\[0\] .*participating device count",
+        ),
+        (
+            PAIR + "pld.tensor.allreduce(a, pld.window(s_buf, [2, 2], dtype=pl.INT32), mode='ring')",
+            r"must be at least 2\*\(NR-1\) \+ 1",
+        ),
+        (
+            PAIR + "pld.tensor.allreduce(a, pld.window(s_buf, [3, 1], dtype=pl.INT32), mode='ring')",
+            r"signal shape\[1\] is 1",
+        ),
+        ("pld.tensor.barrier(s)", "signal buffer has no inferred comm-domain coverage"),
+    ],
+)
+def test_refused_for_these_devices(body, words):
+    with pytest.raises(ValueError, match=words):
+        compile_host(body, everywhere=False)
+
+
+def test_windows_of_different_devices():
+    body = "touch(a, device=0)\nfor r in pl.range(2):\n    touch(b, device=r)\npld.tensor.all_to_all(a, b, s)"
+    with pytest.raises(pypto.InternalError, match="must resolve to the same comm-domain scope") as raised:
+        compile_host(body, everywhere=False)
+    assert "'a' is of the devices 0 and 'b' of the devices 0, 1" in str(raised.value)
+
+
+def test_data_that_no_dispatch_receives():
+    with pytest.raises(pypto.InternalError, match="'a_buf' is viewed but not consumed by any chip_orch dispatch"):
+        compile_host("pld.tensor.allreduce(a)", everywhere=False)
+
+
+# ---- what they compute ----
+
+FRAME = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[{inp}], pl.{dtype}], win: pl.Out[pld.DistributedTensor[[{inp}], pl.{dtype}]]):
+    pld.tensor.put(win, pld.rank(pld.get_comm_ctx(win)), x)
+
+@pl.jit.incore
+def give(win: pld.DistributedTensor[[{out}], pl.{dtype}], y: pl.Out[pl.Tensor[[{out}], pl.{dtype}]]):
+    pld.tensor.get(y, pld.rank(pld.get_comm_ctx(win)), win)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, {inp}], pl.{dtype}], y: pl.Out[pl.Tensor[[NR, {out}], pl.{dtype}]]):
+    n = pld.world_size()
+    data_buf = pld.alloc_window_buffer([{inp}], dtype=pl.{dtype})
+    data = pld.window(data_buf, [{inp}], dtype=pl.{dtype})
+{windows}
+    for r in pl.range(n):
+        fill(x[r], data, device=r)
+{body}
+    for r in pl.range(n):
+        give({result}, y[r], device=r)
+    return y
+"""
+SIGNAL = ("signal", "[n, 1]", "INT32")
+
+
+def frame(body, dtype, inp, out=None, windows=(), result="data"):
+    """A host function that fills `data` on each device, runs the body, and gives back what is in the result."""
+    lines = []
+    for name, shape, element in windows:
+        lines.append(f"{name}_buf = pld.alloc_window_buffer({shape}, dtype=pl.{element})")
+        lines.append(f"{name} = pld.window({name}_buf, {shape}, dtype=pl.{element})")
+
+    def indented(lines):
+        return "\n".join("    " + line for line in lines)
+
+    shapes = {"inp": ", ".join(map(str, inp)), "out": ", ".join(map(str, out or inp))}
+    text = FRAME.format(
+        **shapes, dtype=dtype, windows=indented(lines), body=indented(body.strip("\n").split("\n")), result=result
+    )
+    return from_text(text)["host"]
+
+
+def outputs(host, x, dtype, out=None, devices=None):
+    y = zeros((len(x), *(out or x.shape[1:])), dtype)
+    host(x, y, config=config(devices or len(x)))
+    return y
+
+
+FOLDS = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
+
+
+def folded(x, op, dtype):
+    """In the order of ranks; 16-bit floats in 32 bits, and rounded once."""
+    terms = array(x).astype(np.float32) if dtype in ("FP16", "BF16") else array(x)
+    total = terms[0]
+    with np.errstate(over="ignore"):
+        for term in terms[1:]:
+            total = FOLDS[op](total, term).astype(terms.dtype)
+    if dtype == "BF16":
+        return torch.from_numpy(np.ascontiguousarray(total)).bfloat16()
+    return total.astype(np.float16) if dtype == "FP16" else total
+
+
+SIGNALS = {
+    "omitted": ("data", None),
+    "omitted for 3 cores": ("data, core_num=3", None),
+    "flat": ("data, signal", "[n]"),
+    "column": ("data, signal", "[n, 1]"),
+    "longer": ("data, signal", "[n + 3]"),
+    "two lanes": ("data, signal, core_num=2", "[n, 2]"),
+    "more lanes": ("data, signal, core_num=4", "[n, 6]"),
+    "ring": ("data, signal, mode='ring'", "[2 * (n - 1) + 1, n]"),
+    "auto, column": ("data, signal, mode='auto'", "[n, 1]"),
+    "auto, ring": ("data, signal, mode='auto'", "[2 * (n - 1) + 1, n]"),
+    "auto, omitted": ("data, mode='auto'", None),
+}
+
+
+@pytest.mark.parametrize("form", SIGNALS)
+def test_allreduce_with_any_signal(form, transport):
+    arguments, shape = SIGNALS[form]
+    windows = [("signal", shape, "INT32")] if shape else []
+    host = frame(f"pld.tensor.allreduce({arguments})", "FP32", [1, 257], windows=windows)
+    for ranks in (1, 2, 4):
+        x = values((ranks, 1, 257), "FP32")
+        assert_same(outputs(host, x, "FP32"), np.stack([folded(x, "Sum", "FP32")] * ranks))
+
+
+PAIRS = [(dtype, op) for i, dtype in enumerate(INTS + FLOATS) for op in [list(FOLDS)[i % 4], list(FOLDS)[(i + 1) % 4]]]
+
+
+@pytest.mark.parametrize("dtype, op", PAIRS)
+def test_folds(dtype, op):
+    """allreduce of any shape, then reduce_scatter of its rows, in the other dimension."""
+    host = frame(
+        f"""
+data = pld.tensor.allreduce(data, signal, op=pld.ReduceOp.{op})
+again = pld.tensor.reduce_scatter(data, signal, op=pld.ReduceOp.{op})
+""",
+        dtype,
+        [3, 17],
+        windows=[SIGNAL],
+        result="again",
+    )
+    x = small_values((3, 3, 17), dtype) if op == "Prod" else values((3, 3, 17), dtype)
+    once = folded(x, op, dtype)
+    expected = np.stack([array(once)] * 3)
+    for rank in range(3):
+        expected[rank, rank] = array(folded([once[rank]] * 3 if dtype != "BF16" else torch.stack([once[rank]] * 3), op, dtype))
+    assert_same(outputs(host, x, dtype), expected)
+
+
+@pytest.mark.parametrize("dtype, size", [("FP32", 1), ("FP16", 1), ("FP16", 8193), ("FP32", 65537), ("UINT8", 100003)])
+def test_sizes(dtype, size):
+    host = frame("pld.tensor.allreduce(data, op=pld.ReduceOp.Max)", dtype, [size])
+    for ranks in (2, 3):
+        x = values((ranks, size), dtype)
+        assert_same(outputs(host, x, dtype), np.stack([folded(x, "Max", dtype)] * ranks))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_moves(dtype):
+    """all_to_all, then broadcast of what rank 1 has got, then allgather of a row of it."""
+    ranks, size = 3, 37
+    host = frame(
+        """
+other = pld.tensor.all_to_all(data, other, signal)
+other = pld.tensor.broadcast(other, signal, root=1)
+all = pld.tensor.allgather(pld.window(other_buf, [1, 37], dtype=pl.DTYPE), all, signal)
+""".replace("DTYPE", dtype),
+        dtype,
+        [ranks, size],
+        windows=[("other", "[3, 37]", dtype), ("all", "[3, 37]", dtype), SIGNAL],
+        result="all",
+    )
+    x = values((ranks, ranks, size), dtype)
+    expected = np.stack([np.stack([array(x)[0, 1]] * ranks)] * ranks)
+    assert_same(outputs(host, x, dtype), expected)
+
+
+def test_each_move(transport):
+    x = values((4, 4, 9), "INT32")
+    cases = {
+        "other = pld.tensor.all_to_all(data, other, signal)": x.transpose(1, 0, 2),
+        "other = pld.tensor.allgather(pld.window(data_buf, [1, 9], dtype=pl.INT32), other, signal)": [x[:, 0]] * 4,
+        "other = pld.tensor.broadcast(data, signal, root=3)": [x[3]] * 4,
+        "other = pld.tensor.broadcast(data, pld.window(signal_buf, [n], dtype=pl.INT32), root=0)": [x[0]] * 4,
+    }
+    for body, expected in cases.items():
+        # The one that nothing uses is a dead allocation.
+        windows = [w for w in [("other", "[4, 9]", "INT32"), SIGNAL] if w[0] == "signal" or "other, signal" in body]
+        host = frame(body, "INT32", [4, 9], windows=windows, result="other")
+        assert_same(outputs(host, x, "INT32"), np.stack(expected))
+
+
+COUNTED = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[{rows}, 5], pl.{dtype}], counts: pl.Tensor[[{p}, 1], pl.INT32],
+         win: pl.Out[pld.DistributedTensor[[{rows}, 5], pl.{dtype}]], sent: pl.Out[pld.DistributedTensor[[{p}, 1], pl.INT32]]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    pld.tensor.put(win, me, x)
+    pld.tensor.put(sent, me, counts)
+
+@pl.jit.incore
+def give(win: pld.DistributedTensor[[{rows}, 5], pl.{dtype}], got: pld.DistributedTensor[[{p}, 1], pl.INT32],
+         y: pl.Out[pl.Tensor[[{rows}, 5], pl.{dtype}]], counts: pl.Out[pl.Tensor[[{p}, 1], pl.INT32]]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    pld.tensor.get(y, me, win)
+    pld.tensor.get(counts, me, got)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, {rows}, 5], pl.{dtype}], sizes: pl.Tensor[[NR, {p}, 1], pl.INT32],
+         y: pl.Out[pl.Tensor[[NR, {rows}, 5], pl.{dtype}]], received: pl.Out[pl.Tensor[[NR, {p}, 1], pl.INT32]]):
+    n = pld.world_size()
+    data_buf = pld.alloc_window_buffer([{rows}, 5], dtype=pl.{dtype})
+    other_buf = pld.alloc_window_buffer([{rows}, 5], dtype=pl.{dtype})
+    signal_buf = pld.alloc_window_buffer([n], dtype=pl.INT32)
+    sent_buf = pld.alloc_window_buffer([n], dtype=pl.INT32)
+    got_buf = pld.alloc_window_buffer([n], dtype=pl.INT32)
+    data = pld.window(data_buf, [{rows}, 5], dtype=pl.{dtype})
+    other = pld.window(other_buf, [{rows}, 5], dtype=pl.{dtype})
+    signal = pld.window(signal_buf, {signal}, dtype=pl.INT32)
+    sent = pld.window(sent_buf, [n, 1], dtype=pl.INT32)
+    got = pld.window(got_buf, [n, 1], dtype=pl.INT32)
+    for r in pl.range(n):
+        fill(x[r], sizes[r], data, sent, device=r)
+    result = pld.tensor.all_to_all_v(data, other, signal, sent, got)
+    for r in pl.range(n):
+        give(result, got, y[r], received[r], device=r)
+"""
+
+
+@pytest.mark.parametrize("ranks, dtype, signal", [(1, "FP32", "[n, 1]"), (3, "INT8", "[n, 1]"), (4, "FP32", "[n]")])
+def test_all_to_all_v(ranks, dtype, signal, transport):
+    host = from_text(COUNTED.format(rows=4 * ranks, p=ranks, dtype=dtype, signal=signal))["host"]
+    x = values((ranks, 4 * ranks, 5), dtype)
+    counts = (np.arange(ranks * ranks, dtype=np.int32) * 2 % 5).reshape(ranks, ranks, 1)
+    y = zeros(x.shape, dtype)
+    received = np.zeros_like(counts)
+    host(x, counts, y, received, config=config(ranks))
+    assert_same(received, counts.transpose(1, 0, 2))
+    blocks = x.reshape(ranks, ranks, 4, 5).transpose(1, 0, 2, 3)
+    for rank in range(ranks):
+        for source in range(ranks):
+            rows = counts[source, rank, 0]
+            assert_same(y[rank, 4 * source :][:rows], blocks[rank, source, :rows])
+
+
+def test_barrier_between_dispatches(transport):
+    """Who reads a neighbour's window behind the barrier finds what was written in front of it."""
+    text = """
+@pl.jit.incore
+def publish(x: pl.Tensor[[1, 64], pl.FP32], box: pl.Out[pld.DistributedTensor[[1, 64], pl.FP32]],
+            signal: pl.InOut[pld.DistributedTensor[[NR], pl.INT32]]):
+    box = pl.store(pl.load(x, [0, 0], [1, 64]), [0, 0], box)
+
+@pl.jit.incore
+def fetch(box: pld.DistributedTensor[[1, 64], pl.FP32], y: pl.Out[pl.Tensor[[1, 64], pl.FP32]]):
+    ctx = pld.get_comm_ctx(box)
+    t = pld.tile.remote_load(box, peer=(pld.rank(ctx) + 1) % pld.nranks(ctx), offsets=[0, 0], shape=[1, 64])
+    y = pl.store(t, [0, 0], y)
+
+@pl.jit.host
+def host(x: pl.Tensor[[2, NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[2, NR, 1, 64], pl.FP32]]):
+    box_buf = pld.alloc_window_buffer([1, 64], dtype=pl.FP32)
+    signal_buf = pld.alloc_window_buffer([pld.world_size()], dtype=pl.INT32)
+    box = pld.window(box_buf, [1, 64], dtype=pl.FP32)
+    signal = pld.window(signal_buf, [pld.world_size()], dtype=pl.INT32)
+    for i in pl.range(2):
+        for r in pl.range(pld.world_size()):
+            publish(x[i, r], box, signal, device=r)
+        signal = pld.tensor.barrier(signal)
+        for r in pl.range(pld.world_size()):
+            fetch(box, y[i, r], device=r)
+        pld.tensor.barrier(signal)
+"""
+    host = from_text(text)["host"]
+    for ranks in (1, 2, 4):
+        x = values((2, ranks, 1, 64), "FP32")
+        y = np.zeros_like(x)
+        host(x, y, config=config(ranks))
+        assert_same(y, np.roll(x, -1, axis=1))
+
+
+# ---- where they may stand ----
+
+
+@pytest.mark.parametrize(
+    "body, factor",
+    [
+        ("pld.tensor.allreduce(data, signal)", 3),
+        ("other = pld.tensor.allreduce(data, signal)", 3),
+        ("other: pld.DistributedTensor[[1, 8], pl.INT32] = pld.tensor.allreduce(data, signal)", 3),
+        ("data = pld.tensor.allreduce(data)\ndata = pld.tensor.allreduce(data)\npld.tensor.allreduce(data, signal)", 27),
+        ("for i in pl.range(3):\n    data = pld.tensor.allreduce(data, signal)", 27),
+        ("for i, (d,) in pl.range(3, init_values=(data,)):\n    d = pld.tensor.allreduce(d, signal)\n    d = pl.yield_(d)", 27),
+        ("for i in pl.unroll(2):\n    pld.tensor.allreduce(data, signal)", 9),
+        ("i = 0\nwhile i < 4:\n    pld.tensor.allreduce(data, signal)\n    i = i + 1", 81),
+        ("if n > 2:\n    pld.tensor.allreduce(data)\nelse:\n    pld.tensor.broadcast(data, signal, root=0)", 3),
+        ("if n > 5:\n    pld.tensor.allreduce(data)\nelse:\n    pld.tensor.broadcast(data, signal, root=0)", 1),
+        ("for i in pl.range(4):\n    if i > 1:\n        signal = pld.tensor.barrier(signal)\n        pld.tensor.allreduce(data, signal)", 9),
+        ("for r in pl.range(n):\n    pld.tensor.allreduce(data, signal)", 27),
+    ],
+)
+def test_places(body, factor):
+    host = frame(body, "INT32", [1, 8], windows=[SIGNAL])
+    x = np.full((3, 1, 8), 1, np.int32)
+    assert_same(outputs(host, x, "INT32"), x * factor)
