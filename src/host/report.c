@@ -32,6 +32,29 @@ void report_rank(text *out, const pypto_worker *w, int32_t rank)
         text_printf(out, " (device %d)", w->device_ids[rank]);
 }
 
+/* That many ranks in a row are said as a range. */
+#define RANGE 4
+
+void report_ranks(text *out, const pypto_worker *w, uint64_t ranks)
+{
+    const char *separator = "";
+    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        if ((ranks >> rank & 1) == 0)
+            continue;
+        int32_t last = rank;
+        while (last + 1 < w->device_count && (ranks >> (last + 1) & 1) != 0)
+            ++last;
+        text_add(out, separator);
+        report_rank(out, w, rank);
+        separator = ", ";
+        if (last - rank + 1 < RANGE)
+            continue;
+        text_add(out, " to ");
+        report_rank(out, w, last);
+        rank = last;
+    }
+}
+
 static void add_place(text *out, const pypto_worker *w, int32_t program, uint64_t breadcrumb)
 {
     const pld_function *f = report_function(w, program, (int32_t)(breadcrumb >> 32) - 1);
@@ -140,18 +163,30 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
     text_add(out, "idle");
 }
 
+/* Ranks in a row of which the same is to be said share a line, as report_ranks() has it. */
 void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
 {
+    text states[PYPTO_MAX_RANKS] = {0};
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        add_state(&states[rank], w, call, rank);
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
+        int32_t last = rank;
+        while (last + 1 < w->device_count && !states[rank].failed && !states[last + 1].failed &&
+               strcmp(states[rank].bytes, states[last + 1].bytes) == 0)
+            ++last;
+        if (last - rank + 1 < RANGE)
+            last = rank;
         text line = {0};
         text_add(&line, "  ");
-        report_rank(&line, w, rank);
-        text_add(&line, ": ");
-        add_state(&line, w, call, rank);
+        report_ranks(&line, w, UINT64_MAX >> (63 - (last - rank)) << rank);
+        text_printf(&line, ": %s", states[rank].failed ? "?" : states[rank].bytes);
         if (!line.failed)
             diag_note(status, "%s", line.bytes);
         text_free(&line);
+        rank = last;
     }
+    for (int32_t rank = 0; rank < w->device_count; ++rank)
+        text_free(&states[rank]);
 }
 
 /* ---- first cause ---- */

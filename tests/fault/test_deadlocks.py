@@ -106,6 +106,68 @@ PATTERNS = {
         ],
         [],
     ),
+    "a link of the ring is missing": (
+        4,
+        """
+        if me != MISTAKE:
+            pld.system.notify(signal, peer=(me + 1) % n, offsets=[0, 0], value=1, op=pld.NotifyOp.Set)
+        pld.system.wait(signal, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        """,
+        "1",
+        "7",
+        ["1 of 4 ranks", "rank 2 waits for rank 1, which has ended its part of the call"],
+        ["waits for one of", "waits for rank 0"],
+    ),
+    "a chain stops": (
+        8,
+        """
+        if me > 0:
+            pld.system.wait(signal, offsets=[0, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        if me == MISTAKE:
+            pld.system.wait(signal, offsets=[1, 0], expected=1, cmp=pld.WaitCmp.Ge)
+        pld.system.notify(signal, peer=(me + 1) % n, offsets=[0, 0], value=1, op=pld.NotifyOp.Set)
+        """,
+        "2",
+        "9",
+        [
+            "6 of 8 ranks",
+            "'signal_buf'[0, 0] of rank 3 to rank 7: nobody has notified it",
+            "rank 3 to rank 7: waits for 'signal_buf'[0, 0] >= 1",
+            "rank 2 waits for rank 1, which has ended its part of the call",
+            "held up behind these: rank 3 to rank 7",
+        ],
+        ["rank 3 waits for"],
+    ),
+    "several may be missing": (
+        5,
+        """
+        if me > MISTAKE:
+            pld.system.notify(signal, peer=0, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+        if me == 0:
+            pld.system.wait(signal, offsets=[0, 0], expected=4, cmp=pld.WaitCmp.Ge)
+        """,
+        "2",
+        "0",
+        ["rank 0 waits for one of rank 1, rank 2, which have ended their part of the call"],
+        [],
+    ),
+    "nobody arrives at the barrier": (
+        16,
+        """
+        MISTAKE
+        pld.system.wait(signal, offsets=[0, 0], expected=n, cmp=pld.WaitCmp.Ge)
+        """,
+        "pass",
+        "for peer in pl.range(n):\n"
+        "            pld.system.notify(signal, peer=peer, offsets=[0, 0], value=1, op=pld.NotifyOp.AtomicAdd)",
+        [
+            "16 of 16 ranks",
+            "rank 0 to rank 15: waits for 'signal_buf'[0, 0] >= 16, which is 0",
+            "'signal_buf'[0, 0] of rank 0 to rank 15: nobody has notified it",
+            "all of these wait for each other: rank 0 to rank 15",
+        ],
+        ["cycle", "held up"],
+    ),
     "an equality is overshot": (
         2,
         """
