@@ -437,7 +437,7 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     PyObject *python = attribute(e, jit, "_function");
     const char *qualified = optional_text(e, jit, "__qualname__");
     frontend_source *source = arena_new(a, frontend_source);
-    source->qualified_name = arena_strdup(a, short_name(qualified == NULL ? "?" : qualified));
+    const char *name = short_name(qualified == NULL ? "?" : qualified);
     source->plane = plane_of(e, jit);
     source->is_callback = optional_attribute(e, jit, "is_sub_worker") == Py_True;
     source->is_extern = optional_attribute(e, jit, "is_extern") == Py_True;
@@ -447,7 +447,7 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     PyObject *found = find_definition(e, jit);
     if (found == NULL || PyUnicode_Check(found)) {
         const char *reason = found == NULL ? NULL : utf8(found);
-        no_source(e, python, source->qualified_name, reason == NULL ? "" : reason, errors);
+        no_source(e, python, name, reason == NULL ? "" : reason, errors);
         return NULL;
     }
     const char *file = file_name(e->keep, PyTuple_GetItem(found, 0));
@@ -459,7 +459,7 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
         return complete_method(e, a, jit, syntax, errors) ? source : NULL;
     if (PyErr_Occurred()) {
         hold_back(e);
-        no_source(e, python, source->qualified_name, "", errors);
+        no_source(e, python, name, "", errors);
     }
     return NULL;
 }

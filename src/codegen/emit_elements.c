@@ -4,7 +4,6 @@
  * of 8 and 4 bits that are for storage only. Elements of 4 bits lie two in a byte. */
 #include "codegen/emit_ops_internal.h"
 #include "ops/dtypes.h"
-#include <string.h>
 
 const char *element_suffix(pypto_dtype dtype)
 {

@@ -117,7 +117,7 @@ static c_expr primary(const char *code, c_class class)
     return (c_expr){code, PRECEDENCE_PRIMARY, class};
 }
 
-const char *expr_parenthesised(emitter *e, c_expr c, int precedence)
+static const char *expr_parenthesised(emitter *e, c_expr c, int precedence)
 {
     return c.precedence < precedence ? arena_printf(e->a, "(%s)", c.text) : c.text;
 }

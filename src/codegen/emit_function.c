@@ -23,8 +23,6 @@
  * none at some turn gets pld_poll at the head of its body; loops over elements do not. */
 #include "codegen/emit_internal.h"
 
-#include <string.h>
-
 static void emit_block(emitter *e, const ir_block *block);
 
 /* ---- signature ---- */

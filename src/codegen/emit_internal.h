@@ -123,7 +123,6 @@ const char *expr_text(emitter *e, const ir_expr *expr, int precedence);
 c_expr expr_as(emitter *e, const ir_expr *expr, pypto_dtype dtype);
 /* For an int64_t parameter or array element. */
 const char *expr_int64(emitter *e, const ir_expr *expr);
-const char *expr_parenthesised(emitter *e, c_expr c, int precedence);
 /* A text of C type `from`, converted. */
 c_expr expr_convert(emitter *e, c_expr c, pypto_dtype from, pypto_dtype to);
 

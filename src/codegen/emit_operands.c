@@ -1,8 +1,6 @@
 /* Operands of operations as C text: handles, lists of extents and offsets, members of enumerations. */
 #include "codegen/emit_ops_internal.h"
 
-#include <string.h>
-
 const char *handle_text(emitter *e, const ir_var *var)
 {
     return e->vars[var->id].storage == STORAGE_VALUE ? arena_printf(e->a, "&%s", var->c_name)

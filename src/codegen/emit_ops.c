@@ -6,7 +6,6 @@
  * Ones that tell rows from columns become two loops. What is written per operation is in the table
  * (emit_templates.c). */
 #include "codegen/emit_ops_internal.h"
-#include "ops/dtypes.h"
 #include <string.h>
 
 /* Whether the text asks for the row, with all columns of the last axis in it. */

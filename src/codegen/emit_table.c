@@ -14,8 +14,6 @@
  * are for. */
 #include "codegen/emit_internal.h"
 
-#include "codegen/emit.h"
-
 #include <string.h>
 
 /* ---- call sites ---- */

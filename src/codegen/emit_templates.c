@@ -3,7 +3,6 @@
  * A template (the emit column of ops.def) is text with {placeholders}; what they may name stands at
  * the head of ops.h. One that starts with "elementwise: " is an expression for one element. */
 #include "codegen/emit_ops_internal.h"
-#include "ops/dtypes.h"
 #include <string.h>
 
 static const ir_operand *named(const op_template *t, const char *name)

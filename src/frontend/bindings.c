@@ -17,10 +17,6 @@
 #include "frontend/lower.h"
 #include "frontend/scopes.h"
 
-#include "ops/dtypes.h"
-
-#include <string.h>
-
 /* ---- which names there are ---- */
 
 typedef VEC(const syntax_expr *) target_list;
@@ -315,9 +311,7 @@ static void set_before_loop(lowering *fl, int64_t name, binding *b, ir_var *var)
     mark_read(previous);
     if (value_var(&previous->v) == var)
         return;
-    int64_t at = 0;
-    while (at < b->block->count && b->block->items[at] != b->loop)
-        at++;
+    const int64_t at = ir_index_of(b->block, b->loop);
     const ir_expr *before = ir_convert(fl->a, previous->v.expr, PYPTO_INDEX, span);
     insert_stmt(fl, b->block, at, new_assign(fl, var, before, span));
 }

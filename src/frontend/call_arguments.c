@@ -6,7 +6,6 @@
 #include "frontend/expressions.h"
 #include "frontend/scalars.h"
 #include "frontend/signature.h"
-#include "frontend/subscripts.h"
 
 #include <string.h>
 
@@ -186,7 +185,7 @@ static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_typ
     static const char agree[] = "make the argument and the callee's annotation agree";
     if (argument->type.ndim != declared->ndim + 1 || fl->ir->plane != PLD_PLANE_HOST)
         return agree;
-    const ir_stmt *s = find_definition(&fl->ir->body, argument);
+    const ir_stmt *s = ir_operation_of(&fl->ir->body, argument);
     if (s != NULL && s->op_def->id == OP_SLICE)
         return arena_printf(
             fl->a, "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
@@ -230,7 +229,7 @@ static bool check_window(lowering *fl, const call_site *site, const ir_var *para
         return wrong_shape(fl, site, param, v,
                            "a dynamic dimension needs a window of the same rank");
     const ir_stmt *allocation =
-        v->var->root == NULL ? NULL : find_definition(&fl->ir->body, v->var->root);
+        v->var->root == NULL ? NULL : ir_operation_of(&fl->ir->body, v->var->root);
     int64_t buffer = 0;
     int64_t view = ir_static_bytes(&param->type);
     if (!is_static || allocation == NULL || allocation->op_def->id != OP_ALLOC_WINDOW ||

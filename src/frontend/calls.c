@@ -7,7 +7,6 @@
  * first time), compares types (call_arguments.c) and becomes one IR_CALL. Its value is what the callee
  * returns: always storage of some of its parameters, so always some of the arguments. */
 #include "frontend/calls_internal.h"
-#include "frontend/expressions.h"
 #include "frontend/names.h"
 #include "frontend/signature.h"
 

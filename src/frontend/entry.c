@@ -12,8 +12,6 @@
 
 #include "ops/dtypes.h"
 
-#include <string.h>
-
 /* ---- the arguments ---- */
 
 static bool check_count(frontend *fe, const syntax_function *syntax, int32_t given)

@@ -10,13 +10,11 @@
 #include "frontend/flow.h"
 #include "frontend/lower.h"
 #include "frontend/scalars.h"
-#include "frontend/scopes.h"
 #include "frontend/statements.h"
 
 #include "ops/dtypes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void mark_read(binding *b)
 {

@@ -48,11 +48,10 @@ typedef struct name_value {
 typedef struct frontend_source {
     const syntax_function *syntax;
     pld_plane plane;
-    bool inlined;               /* has no code of its own: spliced into its callers */
-    bool no_auto_scope;         /* decorated with auto_scope=False */
-    bool is_callback;           /* ordinary Python, on the host */
-    bool is_extern;             /* written in another language, for another tool-chain */
-    const char *qualified_name; /* for messages */
+    bool inlined;       /* has no code of its own: spliced into its callers */
+    bool no_auto_scope; /* decorated with auto_scope=False */
+    bool is_callback;   /* ordinary Python, on the host */
+    bool is_extern;     /* written in another language, for another tool-chain */
 } frontend_source;
 
 typedef struct frontend_embedder {

@@ -7,21 +7,6 @@
 #include "frontend/lower.h"
 #include "frontend/subscripts.h"
 
-const ir_stmt *find_definition(const ir_block *block, const ir_var *var)
-{
-    for (int64_t i = 0; i < block->count; i++) {
-        const ir_stmt *s = block->items[i];
-        if (s->target == var && s->kind == IR_DO)
-            return s;
-        const ir_stmt *inner = find_definition(&s->body, var);
-        if (inner == NULL)
-            inner = find_definition(&s->orelse, var);
-        if (inner != NULL)
-            return inner;
-    }
-    return NULL;
-}
-
 static bool is_index(const ir_expr *extent)
 {
     int64_t number = 1;
@@ -49,7 +34,7 @@ static int32_t viewed_param(const lowering *fl, const ir_var *var, int32_t *d)
         if (fl->ir->params.items[i] == var)
             return i;
     }
-    const ir_stmt *s = find_definition(&fl->ir->body, var);
+    const ir_stmt *s = ir_operation_of(&fl->ir->body, var);
     if (s == NULL)
         return -1;
     if (s->op_def->id == OP_SUBSCRIPT)

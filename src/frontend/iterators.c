@@ -61,7 +61,7 @@ bool calls_path(lowering *fl, const syntax_expr *e, const char *path)
     return called != NULL && strcmp(called, path) == 0;
 }
 
-static bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message)
+bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message)
 {
     report(fl->fe, DIAG_BAD_LOOP, span, hint, "%s", message);
     return false;

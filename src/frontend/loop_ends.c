@@ -6,7 +6,6 @@
  * nothing is missing, finish_loop() binds the names for what follows: to what all paths agree on, which is
  * also that of the way past a loop that may not run. */
 #include "frontend/loops_internal.h"
-#include "frontend/scopes.h"
 
 meeting meet(lowering *fl, const loop *l)
 {

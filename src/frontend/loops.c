@@ -11,7 +11,6 @@
  * After the loop, names are what the ends of turns, the breaks, and the way past the loop agree on
  * (loop_ends.c). */
 #include "frontend/bindings.h"
-#include "frontend/expressions.h"
 #include "frontend/loops_internal.h"
 #include "frontend/scalars.h"
 #include "frontend/scopes.h"
@@ -285,12 +284,6 @@ static void lower_simple_for(lowering *fl, const syntax_stmt *s, const iterator 
 }
 
 /* ---- the statements ---- */
-
-bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message)
-{
-    report(fl->fe, DIAG_BAD_LOOP, span, hint, "%s", message);
-    return false;
-}
 
 void lower_for(lowering *fl, const syntax_stmt *s)
 {

@@ -67,6 +67,8 @@ typedef struct iterator {
 } iterator;
 
 iterator lower_iterator(lowering *fl, const syntax_expr *e);
+/* Reports a mistake in a loop; false. */
+bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message);
 /* e calls that operation of pypto, such as "pl.yield_"; evaluates the callee only. */
 bool calls_path(lowering *fl, const syntax_expr *e, const char *path);
 /* The word of pypto, such as "pl.at", that e calls; NULL for anything else. Reports nothing. */

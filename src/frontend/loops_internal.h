@@ -39,8 +39,6 @@ void lower_loop(lowering *fl, loop *l);
 const ir_expr *fixed_bound(lowering *fl, const name_set *assigned, const ir_expr *e);
 /* "parallel loops", for loops of that kind that refuse break and continue; NULL: they may stand. */
 const char *jump_refusal(iterator_kind kind);
-/* Reports a mistake in a loop; false. */
-bool bad_loop(lowering *fl, pypto_span span, const char *hint, const char *message);
 
 /* ---- loop_ends.c ---- */
 

@@ -17,7 +17,6 @@
 #include "frontend/expressions.h"
 #include "frontend/flow.h"
 #include "frontend/lower.h"
-#include "frontend/scopes.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
  * Special are pl.const and pl.cast, which become constants and conversions, the forms that stand for an
  * operator between scalars, and
  * pld.alloc_window_buffer, whose buffer takes the assigned name as its identity. */
-#include "frontend/calls.h"
 #include "frontend/expressions.h"
 #include "frontend/lower.h"
 #include "frontend/scalars.h"

@@ -5,7 +5,6 @@
  * value in it at its end, and a number is read out of it behind the call. */
 #include "frontend/expressions.h"
 #include "frontend/outline_internal.h"
-#include "frontend/subscripts.h"
 
 /* ---- a parameter more ---- */
 
@@ -55,18 +54,10 @@ static void pass_result(lowering *fl, const scope_call *scope, ir_var *tensor)
 
 /* ---- computing once more ---- */
 
-static int64_t place_of(const ir_block *block, const ir_stmt *s)
-{
-    int64_t at = 0;
-    while (at < block->count && block->items[at] != s)
-        at++;
-    return at;
-}
-
 /* Statements of `from` go into the block of the call, in front of it or behind it. */
 static void insert_beside(lowering *fl, const scope_call *scope, const ir_block *from, bool behind)
 {
-    int64_t at = place_of(scope->block, scope->call) + (behind ? 1 : 0);
+    int64_t at = ir_index_of(scope->block, scope->call) + (behind ? 1 : 0);
     for (int64_t i = 0; i < from->count; i++)
         insert_stmt(fl, scope->block, at + i, from->items[i]);
 }
@@ -123,7 +114,7 @@ static const ir_expr *recomputed_var(void *context, ir_var *var)
     }
     int64_t count = 0;
     const ir_stmt *s = ir_definition(&scope->f->body, var, &count);
-    if (count != 1 || place_of(&scope->f->body, s) == scope->f->body.count)
+    if (count != 1 || ir_index_of(&scope->f->body, s) == scope->f->body.count)
         return NULL;
     if (s->kind == IR_ASSIGN && s->value != NULL)
         return recomputed(r, s->value);
@@ -160,7 +151,7 @@ static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name
 static bool can_leave(const ir_function *f, const dsl_value *v, const ir_type *type)
 {
     if (type->kind == IR_TENSOR && v->var->root != NULL && ir_static_elems(type) > 0) {
-        const ir_stmt *s = find_definition(&f->body, v->var->root);
+        const ir_stmt *s = ir_operation_of(&f->body, v->var->root);
         return s != NULL && s->op_def->id == OP_CREATE_TENSOR && v->var == v->var->root;
     }
     return (type->kind == IR_TILE || type->kind == IR_SCALAR) && type->dtype != PYPTO_TASK_ID;

@@ -111,7 +111,8 @@ bool no_capture(lowering *fl, const scope *sc)
                                   sc->target->text));
 }
 
-int64_t capture_name(const lowering *fl, const scope *sc)
+/* The name behind `as`, or -1. */
+static int64_t capture_name(const lowering *fl, const scope *sc)
 {
     return sc->target == NULL ? -1 : scope_find(fl, sc->target->text);
 }

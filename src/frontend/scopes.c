@@ -11,10 +11,8 @@
  *
  * Hints for hardware (optimizations=, allow_early_resolve=, sync_start=, dumps=, windowize=) are checked, and
  * change nothing. */
-#include "frontend/calls.h"
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
-#include "frontend/names.h"
 #include "frontend/scopes_internal.h"
 #include "frontend/statements.h"
 

@@ -33,8 +33,6 @@ bool scope_name(lowering *fl, const char *word, const syntax_expr *hint, const c
 bool check_optimizations(lowering *fl, const char *word, const syntax_expr *list);
 /* Reports `as tid` of a scope that is no task; false. */
 bool no_capture(lowering *fl, const scope *sc);
-/* The name behind `as`, or -1. */
-int64_t capture_name(const lowering *fl, const scope *sc);
 /* Binds the name to the id of the task that the request has submitted, or after an error to none. */
 void capture_id(lowering *fl, const scope *sc, launch_request *request);
 void poison_capture(lowering *fl, const scope *sc);

@@ -11,8 +11,6 @@
 
 #include "ops/dtypes.h"
 
-#include <string.h>
-
 static bool bad_index(lowering *fl, pypto_span span, const char *hint, const char *message)
 {
     report(fl->fe, DIAG_BAD_INDEX, span, hint, "%s", message);

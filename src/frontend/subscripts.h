@@ -36,7 +36,5 @@ dsl_value update_array(lowering *fl, const op_call *call, int64_t target);
 
 dsl_value lower_host_view(lowering *fl, dsl_value base, const subscript *sub, pypto_span span,
                           int64_t target);
-/* The statement that defines a variable, NULL when there is none. */
-const ir_stmt *find_definition(const ir_block *block, const ir_var *var);
 
 #endif

@@ -347,6 +347,10 @@ bool ir_reads(const ir_stmt *s, const ir_var *var);
 /* The last statement of a block, and of the blocks below, whose target is the variable, or NULL. How many
  * there are is added to *count. */
 const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *count);
+/* The operation whose result the variable is, in the block or below, or NULL. */
+const ir_stmt *ir_operation_of(const ir_block *block, const ir_var *var);
+/* Where in the block the statement stands; block->count: nowhere. */
+int64_t ir_index_of(const ir_block *block, const ir_stmt *s);
 /* Whether a handle may stand for a parameter of its function: without a root, control flow decides which one
  * of its kind it is. */
 bool ir_may_be(const ir_var *handle, const ir_var *param);

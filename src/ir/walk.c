@@ -94,6 +94,29 @@ const ir_stmt *ir_definition(const ir_block *block, const ir_var *var, int64_t *
     return found;
 }
 
+const ir_stmt *ir_operation_of(const ir_block *block, const ir_var *var)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const ir_stmt *s = block->items[i];
+        if (s->target == var && s->kind == IR_DO)
+            return s;
+        const ir_stmt *inner = ir_operation_of(&s->body, var);
+        if (inner == NULL)
+            inner = ir_operation_of(&s->orelse, var);
+        if (inner != NULL)
+            return inner;
+    }
+    return NULL;
+}
+
+int64_t ir_index_of(const ir_block *block, const ir_stmt *s)
+{
+    int64_t index = 0;
+    while (index < block->count && block->items[index] != s)
+        index++;
+    return index;
+}
+
 const ir_expr *ir_substitute(arena *a, const ir_expr *e, ir_replacement replace, void *context)
 {
     const ir_expr *x = NULL;

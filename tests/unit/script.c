@@ -112,7 +112,7 @@ static void define_function(script *s, const script_def *def)
         define(s, name, (name_value){.kind = NAME_OTHER, .text = "function"});
         return;
     }
-    frontend_source source = {.syntax = def->syntax, .plane = plane, .qualified_name = name};
+    frontend_source source = {.syntax = def->syntax, .plane = plane};
     define(s, name,
            (name_value){.kind = NAME_FUNCTION,
                         .function = (int32_t)s->functions.count,
