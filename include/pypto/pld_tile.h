@@ -291,6 +291,61 @@ PLD_MOVES(f32, float, float, PLD_SAME)
 PLD_MOVES(fp16, uint16_t, float, pld_fp16_to_float)
 PLD_MOVES(bf16, uint16_t, float, pld_bf16_to_float)
 
+/* ---- parts ---- */
+
+/* How two elements are combined. */
+enum { PLD_PART_ADD, PLD_PART_MUL, PLD_PART_MAX, PLD_PART_MIN };
+
+/* The valid part of `a`, combined with b where that is valid too; zeros behind it. */
+#define PLD_PARTS(name, element, suffix, value, get, put)                                          \
+    static inline element pld_combine_##name(element x, element y, int operation)                  \
+    {                                                                                              \
+        const value p = (value)get(x), q = (value)get(y);                                          \
+        switch (operation) {                                                                       \
+        case PLD_PART_ADD: return (element)put((value)(p + q));                                    \
+        case PLD_PART_MUL: return (element)put((value)(p * q));                                    \
+        case PLD_PART_MAX: return (element)put(pld_max_##suffix(p, q));                            \
+        default: return (element)put(pld_min_##suffix(p, q));                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static inline void pld_part_##name(element *out, const element *a, const element *b,           \
+                                       int32_t ndim, const int64_t *shape, const int64_t *a_valid, \
+                                       const int64_t *b_valid, int operation)                      \
+    {                                                                                              \
+        const int64_t columns = shape[ndim - 1];                                                   \
+        int64_t rows = 1;                                                                          \
+        for (int32_t d = 0; d < ndim - 1; ++d)                                                     \
+            rows *= shape[d];                                                                      \
+        for (int64_t r = 0; r < rows; ++r, out += columns, a += columns, b += columns) {           \
+            int64_t left = r, first = a_valid[ndim - 1], both = b_valid[ndim - 1];                 \
+            for (int32_t d = ndim - 2; d >= 0; --d) {                                              \
+                const int64_t index = left % shape[d];                                             \
+                first = index < a_valid[d] ? first : 0;                                            \
+                both = index < b_valid[d] ? both : 0;                                              \
+                left /= shape[d];                                                                  \
+            }                                                                                      \
+            both = both < first ? both : first;                                                    \
+            for (int64_t c = 0; c < both; ++c)                                                     \
+                out[c] = pld_combine_##name(a[c], b[c], operation);                                \
+            for (int64_t c = both; c < first; ++c)                                                 \
+                out[c] = a[c];                                                                     \
+            for (int64_t c = first; c < columns; ++c)                                              \
+                out[c] = 0;                                                                        \
+        }                                                                                          \
+    }
+PLD_PARTS(i8, int8_t, i8, int8_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(i16, int16_t, i16, int16_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(i32, int32_t, i32, int32_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(i64, int64_t, i64, int64_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(u8, uint8_t, u8, uint8_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(u16, uint16_t, u16, uint16_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(u32, uint32_t, u32, uint32_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(u64, uint64_t, u64, uint64_t, PLD_SAME, PLD_SAME)
+PLD_PARTS(f32, float, f32, float, PLD_SAME, PLD_SAME)
+PLD_PARTS(fp16, uint16_t, f32, float, pld_fp16_to_float, pld_float_to_fp16)
+PLD_PARTS(bf16, uint16_t, f32, float, pld_bf16_to_float, pld_float_to_bf16)
+
+#undef PLD_PARTS
 #undef PLD_MOVES
 #undef PLD_PLACE
 #undef PLD_SAME

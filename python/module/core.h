@@ -131,7 +131,7 @@ bool program_init(PyObject *module);
 
 PyObject *tables_ops(PyObject *module, PyObject *unused);
 PyObject *tables_enums(PyObject *module, PyObject *unused);
-PyObject *tables_is_later(PyObject *module, PyObject *path);
+PyObject *tables_later(PyObject *module, PyObject *path);
 PyObject *tables_dtypes(PyObject *module, PyObject *unused);
 PyObject *tables_settings(PyObject *module, PyObject *unused);
 

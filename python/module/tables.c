@@ -51,11 +51,17 @@ PyObject *tables_enums(PyObject *module, PyObject *unused)
     return list;
 }
 
-PyObject *tables_is_later(PyObject *module, PyObject *path)
+PyObject *tables_later(PyObject *module, PyObject *path)
 {
     (void)module;
     const char *words = utf8(path);
-    return words == NULL ? NULL : PyBool_FromLong(op_is_later(words));
+    if (words == NULL)
+        return NULL;
+    if (!op_is_later(words))
+        Py_RETURN_NONE;
+    const char *hint = op_later_hint(words);
+    return PyUnicode_FromFormat("%s is not supported yet%s%s", words, hint != NULL ? "; " : "",
+                                hint != NULL ? hint : "");
 }
 
 PyObject *tables_dtypes(PyObject *module, PyObject *unused)

@@ -35,7 +35,7 @@ bool read_dtype(lowering *fl, const syntax_expr *e, pypto_dtype *dtype)
         return false;
     }
     if (v.kind != VALUE_DTYPE && op_is_later(path)) {
-        report(fl->fe, DIAG_LATER, e->span, NULL, "%s is not supported yet", path);
+        report(fl->fe, DIAG_LATER, e->span, op_later_hint(path), "%s is not supported yet", path);
         return false;
     }
     if (v.kind != VALUE_DTYPE) {

@@ -33,7 +33,7 @@ dsl_annotation bad_annotation(lowering *fl, pypto_span span, const char *hint, c
 static dsl_annotation no_type(lowering *fl, const char *path, const char *suffix, pypto_span span)
 {
     if (op_is_later(path)) {
-        report(fl->fe, DIAG_LATER, span, NULL, "%s is not supported yet", path);
+        report(fl->fe, DIAG_LATER, span, op_later_hint(path), "%s is not supported yet", path);
         return failed();
     }
     return bad_annotation(fl, span,
@@ -189,6 +189,10 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
     result.type.kind = shaped_kind(path);
     if (result.type.kind == IR_TENSOR || result.type.kind == IR_WINDOW) {
         result.form = ANNOTATION_BARE;
+        return result;
+    }
+    if (strcmp(path, "pl.TaskId") == 0) {
+        result.type = ir_scalar_type(PYPTO_TASK_ID);
         return result;
     }
     if (strcmp(path, "pl.Ptr") == 0 || strcmp(path, "pld.CommCtx") == 0) {

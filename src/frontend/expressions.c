@@ -34,7 +34,7 @@ dsl_value eval(lowering *fl, const syntax_expr *e)
 
 static dsl_value not_yet(lowering *fl, const char *path, pypto_span span)
 {
-    return report(fl->fe, DIAG_LATER, span, NULL, "%s is not supported yet", path);
+    return report(fl->fe, DIAG_LATER, span, op_later_hint(path), "%s is not supported yet", path);
 }
 
 static dsl_value eval_name(lowering *fl, const syntax_expr *e)
@@ -380,8 +380,11 @@ dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, p
     bool right = is_tile(fl, &y) || y.kind == VALUE_SCALAR;
     const char *path = is_tile(fl, &x) && right ? tile_operation(op, !is_tile(fl, &y)) : NULL;
     const op_def *row = path == NULL ? NULL : op_find(path);
+    /* What is neither a tile nor a number comes first: it is the operand to complain about. */
+    const bool other_first =
+        row == NULL && is_tile(fl, &x) && !right && tile_operation(op, false) != NULL;
     if (row == NULL)
-        return scalar_binary(fl, op, x, y, span);
+        return scalar_binary(fl, op, other_first ? y : x, other_first ? x : y, span);
     dsl_value values[2] = {x, y};
     return lower_values(fl, row, values, 2, span, target);
 }

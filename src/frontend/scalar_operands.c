@@ -20,12 +20,7 @@ static const char *operation_hint(const char *op)
         const char *op;
         const char *hint;
     } rows[] = {
-        {"+", "tiles are added by pl.add(a, b)"},
-        {"-", "tiles are subtracted by pl.sub(a, b)"},
-        {"*", "tiles are multiplied by pl.mul(a, b)"},
-        {"/", "tiles are divided by pl.div(a, b), with the tile first; 1 / t is pl.recip(t)"},
-        {"//", "tiles are divided by pl.div(a, b), which drops the fraction of integers"},
-        {"%", "remainders of tiles are pl.rem(a, b)"},
+        {"//", "a / b divides tiles, and drops the fraction of integers: pl.div(a, b)"},
         {"**", "multiply it by itself: pl.mul(t, t)"},
         {"@", "matrices are multiplied by pl.matmul(a, b)"},
         {"min", "of tiles it is pl.minimum(a, b), and pl.row_min(t) along an axis"},

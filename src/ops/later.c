@@ -8,10 +8,11 @@
 typedef struct later_row {
     const char *namespaces;
     const char *names;
+    const char *hint;
 } later_row;
 
 static const later_row rows[] = {
-#define LATER(namespaces, names) {namespaces, names},
+#define LATER(namespaces, names, hint) {namespaces, names, hint},
 #include "ops/later.def"
 #undef LATER
 };
@@ -45,15 +46,26 @@ static bool is_enumeration(const char *path)
     return false;
 }
 
-bool op_is_later(const char *path)
+static const later_row *find_row(const char *path)
 {
     const char *dot = strrchr(path, '.');
     if (dot == NULL || op_find(path) != NULL || is_language_word(path) || is_enumeration(path))
-        return false;
+        return NULL;
     for (int32_t i = 0; i < ROWS; i++) {
         if (has_word(rows[i].namespaces, path, (size_t)(dot - path)) &&
             has_word(rows[i].names, dot + 1, strlen(dot + 1)))
-            return true;
+            return &rows[i];
     }
-    return false;
+    return NULL;
+}
+
+bool op_is_later(const char *path)
+{
+    return find_row(path) != NULL;
+}
+
+const char *op_later_hint(const char *path)
+{
+    const later_row *row = find_row(path);
+    return row == NULL ? NULL : row->hint;
 }

@@ -214,6 +214,8 @@ bool is_language_word(const char *path);
 /* Whether a dotted name ("pl.matmul") belongs to the language, but not to this version. Asked when
  * nothing else knows it. */
 bool op_is_later(const char *path) EXPORTED(op_is_later);
+/* What to do instead of using such a name, or NULL. */
+const char *op_later_hint(const char *path) EXPORTED(op_later_hint);
 
 /* For "did you mean": the candidate with the fewest typing errors in it, or NULL when none is near.
  * Candidates may be NULL and are then skipped. */

@@ -595,7 +595,8 @@ bool rule_elementwise_float(op_call *call, ir_type *result)
 
 bool rule_elementwise_int(op_call *call, ir_type *result)
 {
-    return check_class(call, ir_is_integer(rule_operand(call, OPERAND_TILE)->var->type.dtype),
-                       "integer", NULL) &&
+    return check_class(
+               call, ir_is_integer(rule_operand(call, OPERAND_TILE)->var->type.dtype), "integer",
+               "convert the tile: pl.cast(x, pl.INT32); its bits are pl.reinterpret_view(x, pl.INT32)") &&
            rule_elementwise(call, result);
 }

@@ -204,6 +204,14 @@ def test_names_that_are_still_to_come():
         with pytest.raises(UnsupportedFeatureError, match=rf"{name} is not supported yet"):
             getattr(module, name)
         assert not hasattr(module, name)
+    for name in ["HF8", "HF4"]:
+        with pytest.raises(UnsupportedFeatureError, match="without its bits: use pl.FP8E4M3FN"):
+            getattr(pl, name)
+        error = fails(
+            edited("pl.load(x, [0, 0], [1, 8])", f"pl.cast(pl.load(x, [0, 0], [1, 8]), pl.{name})"),
+            UnsupportedFeatureError,
+        )
+        assert error.message == f"pl.{name} is not supported yet" and "without its bits" in error.hint
     with pytest.raises(AttributeError, match="has no attribute 'progam'") as caught:
         pl.progam
     assert not isinstance(caught.value, pypto.Error)

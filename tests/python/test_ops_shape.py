@@ -181,6 +181,32 @@ def test_concat(dtype):
     assert not out[1, 2:].any() and not out[1, :, 9:].any()
 
 
+PARTS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("name", PARTS)
+def test_parts(name, dtype):
+    """Combined where both are valid, the first where only that is; full ones, tensors, and four axes as well."""
+    a, b = samples(dtype, (2, 3, 20), 1), samples(dtype, (2, 3, 20), 2)
+    with np.errstate(all="ignore"):
+        full = once(PARTS[name](wide(a), wide(b)), dtype)
+    boxes = [((2, 2, 17), (1, 3, 9)), ((1, 1, 5), (2, 3, 20)), ((2, 3, 20), (2, 0, 4)), ((0, 3, 20), (2, 3, 20))]
+    statements = [f"pl.store(pl.part_{name}(a, b), [0, 0, 0, 0], z)",
+                  f"pl.store(pl.tensor.part_{name}(x, y), [1, 0, 0, 0], z)"]
+    expected = [full, full]
+    for k, (first, second) in enumerate(boxes):
+        statements += [f"s = pl.load(x, [0, 0, 0], [2, 3, 20], valid_shape={list(first)})",
+                       f"t = pl.load(y, [0, 0, 0], [2, 3, 20], valid_shape={list(second)})",
+                       f"r = pl.tile.part_{name}(s, src1=t)",
+                       f"pl.store(pl.fillpad(r, pl.PadValue.zero), [{k + 2}, 0, 0, 0], z)"]
+        inside = [np.indices(a.shape) < np.array(box)[:, None, None, None] for box in (first, second)]
+        inside = [each.all(0) for each in inside]
+        expected += [np.where(inside[0] & inside[1], full, np.where(inside[0], a, 0)).astype(a.dtype)]
+    out = run(statements, a, b, dtype, (len(expected), *a.shape))
+    np.testing.assert_array_equal(out, expected)
+
+
 PADS = {"pl.PadValue.zero": 0, "pl.PadValue.max": 1, "pl.PadValue.min": -1, "0": 0, "0.0": 0,
         "float('inf')": 1, "float('-inf')": -1}
 

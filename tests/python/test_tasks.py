@@ -6,6 +6,9 @@ import random
 import numpy as np
 import pytest
 
+import pypto
+import pypto.language as pl
+
 from pypto.language.parser import InvalidOperationError, ParserSyntaxError, ParserTypeError
 from task_programs import inputs, run, text_of
 from programs import config, from_text
@@ -292,6 +295,24 @@ def test_lists_and_comprehensions_of_ids():
     """
     x, z = run(body, ranks=2)
     np.testing.assert_array_equal(z[:, 3], 2 * x[:, 0])
+
+
+def test_ids_have_a_type():
+    """pl.TaskId is pl.Scalar[pl.TASK_ID]; pl.PtrType is pl.Ptr."""
+    body = """
+    first: pl.TaskId = None
+    with pl.manual_scope():
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[first]) as tid:
+            pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+        second: pl.TaskId = tid
+        third: pl.Scalar[pl.TASK_ID] = second
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[third]):
+            pl.store(pl.load(z, [0, 0], [1, 8]), [1, 0], z)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[:, 1], x[:, 0])
+    refused("n: pl.TaskId = 1", pypto.Error, "task_id")
+    assert pl.PtrType is pl.Ptr
 
 
 def test_arrays_of_ids():

@@ -24,6 +24,7 @@ from ._annotations import (
     Out,
     Ptr,
     Scalar,
+    TaskId,
     Tensor,
     TensorView,
     Tile,
@@ -51,6 +52,7 @@ __all__ = [
     "Ptr",
     "RUNTIME",
     "Scalar",
+    "TaskId",
     "Tensor",
     "TensorView",
     "Tile",
@@ -73,5 +75,6 @@ __all__ += _operations.fill("pl", globals())
 
 # Names of their own for what programs write most.
 Mem = globals()["MemorySpace"]
+PtrType = Ptr
 globals().update({layout.name: layout for layout in globals()["TensorLayout"]})
-__all__ += ["Mem", *(layout.name for layout in globals()["TensorLayout"])]
+__all__ += ["Mem", "PtrType", *(layout.name for layout in globals()["TensorLayout"])]

@@ -60,6 +60,12 @@ class Scalar(metaclass=_Form):
     __pypto_type_path__ = "pl.Scalar"
 
 
+class TaskId(metaclass=_Form):
+    """`pl.TaskId`: the id of a task, as `pl.Scalar[pl.TASK_ID]`."""
+
+    __pypto_type_path__ = "pl.TaskId"
+
+
 class Tuple(metaclass=_Form):
     """`pl.Tuple[T1, T2]`: several results; only after `->`."""
 

@@ -88,7 +88,6 @@ def _operation_named(path: str) -> Operation:
 
 
 def _make_operations() -> None:
-    canonical: dict[str, str] = {}
     for spellings, signature, doc in _core.ops():
         root = spellings[0].partition(".")[0]
         if root not in _PACKAGES:
@@ -99,13 +98,17 @@ def _make_operations() -> None:
         )
         for spelling in spellings:
             parameters = _python_signature(signature, spelling)
-            if canonical.setdefault(spelling, spellings[0]) != spellings[0]:
-                # The kind of an argument decides which of several is meant: it keeps its name.
-                parameters = _operations[spelling].__text_signature__
+            words = doc
+            other = _operations.get(spelling)
+            if other is not None:
+                # The kind of an argument decides which of several is meant: the name stays, and
+                # help() tells of all.
+                parameters = other.__text_signature__
+                words = other.__doc__ if doc in other.__doc__ else f"{other.__doc__}\n\n{doc}"
             elif parameters == made.__text_signature__:
                 _operations[spelling] = made
                 continue
-            _operations[spelling] = Operation(spelling, parameters, doc, _PACKAGES[root])
+            _operations[spelling] = Operation(spelling, parameters, words, _PACKAGES[root])
 
 
 _make_operations()
@@ -157,8 +160,9 @@ def missing(path: str, module: str) -> Any:
     """The __getattr__ of a module: says which names are still to come."""
 
     def __getattr__(name: str) -> NoReturn:
-        if _core.is_later(f"{path}.{name}"):
-            raise NotYetError(f"{path}.{name} is not supported yet")
+        words = _core.later(f"{path}.{name}")
+        if words is not None:
+            raise NotYetError(words)
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return __getattr__
