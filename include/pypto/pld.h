@@ -329,6 +329,9 @@ PYPTO_API PYPTO_NORETURN void pld_fail(pld_core *core, const char *message, ...)
 /* Ends the task: the variable `name` of the script is read, and no turn of the loop that binds it has run. */
 PYPTO_API PYPTO_NORETURN void pld_unbound(pld_core *core, const char *name);
 
+/* Ends the task: x[a:b] = y, where in a dimension the part has `wanted` elements and y has `have`. */
+PYPTO_API PYPTO_NORETURN void pld_misfit(pld_core *core, int64_t dim, int64_t have, int64_t wanted);
+
 /* Where an element of a packed tile lies; fails when an index is out of range. */
 static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t *extents,
                                      const int64_t *indices)
@@ -453,6 +456,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_tile_index(core, ...) (pld_line(core, __LINE__), pld_tile_index(core, __VA_ARGS__))
 #define pld_set_valid(core, ...) (pld_line(core, __LINE__), pld_set_valid(core, __VA_ARGS__))
 #define pld_unbound(core, ...) (pld_line(core, __LINE__), pld_unbound(core, __VA_ARGS__))
+#define pld_misfit(core, ...) (pld_line(core, __LINE__), pld_misfit(core, __VA_ARGS__))
 #define pld_fail(core, ...) (pld_line(core, __LINE__), pld_fail(core, __VA_ARGS__))
 
 #ifdef __cplusplus

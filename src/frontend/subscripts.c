@@ -105,13 +105,16 @@ static bool eval_slice(lowering *fl, const syntax_expr *e, int32_t d, subscript 
     p->valid[d] = p->extents[d];
     if (ir_is_const_int(p->extents[d], &extent))
         return extent > 0 ||
-               bad_index(fl, e->span, NULL,
+               bad_index(fl, e->span, "the bound behind the colon is the first index left out",
                          arena_printf(fl->a, "a slice needs a positive static extent, not %lld",
                                       (long long)extent));
     if (p->type->kind == IR_TILE)
         return narrow_tile(fl, e, d, p);
-    return is_fixed(p->extents[d]) || bad_index(fl, e->span, "write x[i * 8 : i * 8 + 8]",
-                                                "a slice needs a positive static extent");
+    return is_fixed(p->extents[d]) ||
+           bad_index(
+               fl, e->span,
+               "write x[i * 8 : i * 8 + 8], and what is left over in a branch of its own; or load a tile with valid_shape=",
+               "a slice needs a positive static extent, and this one is only known at run time");
 }
 
 static bool eval_part(lowering *fl, const dsl_value *base, const syntax_expr *e, subscript *p)
@@ -230,7 +233,22 @@ dsl_value lower_subscript(lowering *fl, dsl_value base, const syntax_expr *e, in
 
 /* ---- assignments ---- */
 
-/* The extents on the left against those of the tile. */
+/* Compares two extents that are known at run time only. */
+static void check_extent(lowering *fl, int32_t dim, const ir_expr *have, const ir_expr *wanted,
+                         pypto_span span)
+{
+    ir_block *block = fl->block;
+    ir_stmt *s = ir_stmt_create(fl->fe->program, block, IR_IF, span);
+    s->value = ir_binary(fl->a, IR_NE, have, wanted, PYPTO_BOOL, span);
+    fl->block = &s->body;
+    const dsl_value values[3] = {literal_int(fl->a, dim, span), scalar_value(have, span),
+                                 scalar_value(wanted, span)};
+    (void)lower_values(fl, op_get(OP_MISFIT), values, 3, span, -1);
+    fl->block = block;
+}
+
+/* The extents on the left against those of the source. Of a tile that is valid in part only that is
+ * written, whatever it is. */
 static bool check_source(lowering *fl, const subscript *p, const ir_type *source, pypto_span span)
 {
     int32_t kept = 0;
@@ -244,6 +262,7 @@ static bool check_source(lowering *fl, const subscript *p, const ir_type *source
         bool dropped = ir_is_const_int(p->extents[d], &extent) && extent == 0;
         if (dropped && source->ndim < p->type->ndim)
             continue;
+        const ir_expr *wanted = dropped ? ir_int(fl->a, 1) : p->extents[d];
         if (ir_is_const_int(p->extents[d], &extent) &&
             ir_is_const_int(source->shape[kept], &have) && have != (dropped ? 1 : extent))
             return bad_index(fl, span,
@@ -254,6 +273,11 @@ static bool check_source(lowering *fl, const subscript *p, const ir_type *source
                                           "has %lld",
                                           kept, (long long)have,
                                           (long long)(dropped ? 1 : extent)));
+        const bool known =
+            ir_is_const_int(wanted, &extent) && ir_is_const_int(source->shape[kept], &have);
+        if (!known && p->type->kind != IR_TILE && !source->ragged &&
+            !ir_expr_equal(wanted, source->shape[kept]))
+            check_extent(fl, kept, source->shape[kept], wanted, span);
         kept++;
     }
     return true;

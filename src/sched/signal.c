@@ -71,6 +71,14 @@ void(pld_unbound)(pld_core *core, const char *name)
     task_fail(core, DIAG_UNBOUND_NAME, UNBOUND_TEXT, name);
 }
 
+void(pld_misfit)(pld_core *core, int64_t dim, int64_t have, int64_t wanted)
+{
+    task_fail(
+        core, DIAG_INDEX_OUT_OF_BOUNDS,
+        "shape mismatch: the source has %lld elements in dimension %lld, but the target has %lld there",
+        (long long)have, (long long)dim, (long long)wanted);
+}
+
 /* ---- peers ---- */
 
 const pld_window *task_need_window(pld_core *core, const pld_tensor *tensor)

@@ -206,3 +206,50 @@ def test_functions_without_parameters():
     names["f"].compile()
     with pytest.raises(TypeError, match=r"f\(\) takes 0 positional arguments but 1 was given"):
         names["f"](1)
+
+
+# ---- extents that only the run knows ----
+
+DYNAMIC = """\
+M = pl.dynamic("M")
+K = pl.dynamic("K")
+
+@pl.jit.incore
+def kernel(x: pl.Tensor[[K, 32], pl.FP32], y: pl.Out[pl.Tensor[[M, 32], pl.FP32]]):
+    {code}
+
+@pl.jit
+def wrapper(x: pl.Tensor[[K, 32], pl.FP32], y: pl.Out[pl.Tensor[[M, 32], pl.FP32]]):
+    kernel(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    "code, rows, have, wanted",
+    [
+        ("y[:] = x", (4, 6), 4, 6),
+        ("y[0:M] = x", (6, 4), 6, 4),
+        ("y[0:M, :] = x[0:K, :]", (4, 6), 4, 6),
+        ("y[0:4, :] = x", (6, 8), 6, 4),
+        ("y[:] = x[0:2, :]", (4, 6), 2, 6),
+        ("y[:] = pl.load(x, [0, 0], [4, 32])", (4, 6), 4, 6),
+    ],
+)
+def test_parts_take_sources_of_their_extent(code, rows, have, wanted):
+    wrapper = from_text(DYNAMIC.replace("{code}", code))["wrapper"]
+    x = np.ones((rows[0], 32), np.float32)
+    y = np.zeros((rows[1], 32), np.float32)
+    with pytest.raises(pypto.DeviceError, match=f"source has {have} .*dimension 0, .* target has {wanted}") as caught:
+        wrapper(x, y, config=config(1))
+    assert caught.value.span["line"] == 6 and (y == 0).all()
+    same = np.ones((wanted, 32), np.float32), np.zeros((rows[1] if ":4" in code else wanted, 32), np.float32)
+    if "0:2" not in code and "load" not in code:
+        wrapper(*same, config=config(1))
+        assert (same[1][:wanted] == 1).all()
+
+
+def test_a_tile_that_is_valid_in_part_writes_that_part():
+    code = "y[:] = pl.load(x, [0, 0], [8, 32], valid_shape=[K, 32])"
+    y = np.zeros((6, 32), np.float32)
+    from_text(DYNAMIC.replace("{code}", code))["wrapper"](np.ones((4, 32), np.float32), y, config=config(1))
+    assert (y[:4] == 1).all() and (y[4:] == 0).all()
