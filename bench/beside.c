@@ -1,14 +1,10 @@
 /* The cells of beside.h by kernels as users write them: pld_put and pld_get, notify and wait, allreduces of
  * a mesh by hand.
  *
- *     beside RANKS      the cells
- *     beside canary     one-way ns of a flag */
+ *     beside RANKS [CELL...]     the cells
+ *     beside canary              one-way ns of a flag */
 #include "beside.h"
-#include "canary.h"
-
-#include <pypto/pypto.h>
-
-#include <string.h>
+#include "worker_set.h"
 
 /* Ways of doing a cell. PLAIN and WORDS: into a window of FP32, which holds data, or of INT32, which may
  * hold signals. PULL: everybody reads everybody's input. SPREAD: everybody writes theirs to everybody. SPLIT:
@@ -311,18 +307,7 @@ static const pld_program table = {.abi = PLD_ABI,
 
 /* ---- measuring ---- */
 
-static pypto_worker *worker;
-static pypto_program *program;
-
-static void need(pypto_status status)
-{
-    if (status.kind == PYPTO_ERROR_NONE)
-        return;
-    fprintf(stderr, "%s\n", pypto_status_text(&status));
-    exit(1);
-}
-
-static void measure_cell(beside_cell cell, way chosen, int64_t bytes, int32_t ranks)
+static void measure_cell(const worker_set *set, beside_cell cell, way chosen, int64_t bytes)
 {
     static float times[PYPTO_MAX_RANKS][BATCHES];
     pypto_argument args[HOST_ARGS] = {{.kind = PLD_ARG_TENSOR},
@@ -332,41 +317,26 @@ static void measure_cell(beside_cell cell, way chosen, int64_t bytes, int32_t ra
     args[HOST_TIMES].tensor = (pypto_tensor){.data = times,
                                              .dtype = PYPTO_FP32,
                                              .ndim = 2,
-                                             .shape = {ranks, BATCHES},
+                                             .shape = {set->ranks, BATCHES},
                                              .stride = {BATCHES, 1}};
-    need(pypto_worker_run(worker, program, args, HOST_ARGS));
-    print_cell(cell, way_names[chosen], bytes, times[0]);
+    need(pypto_worker_run(set->worker, set->program, args, HOST_ARGS));
+    print_cell(cell_names[cell], way_names[chosen], bytes, times[0], BATCHES);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "canary") == 0) {
-        printf("%.1f\n", canary_ns());
-        return 0;
-    }
-    const int32_t ranks = argc == 2 ? atoi(argv[1]) : 0;
-    if (ranks < 2 || ranks > PYPTO_MAX_RANKS) {
-        fprintf(stderr, "usage: %s RANKS (2 to %d) | canary\n", argv[0], PYPTO_MAX_RANKS);
-        return 2;
-    }
-    int32_t ids[PYPTO_MAX_RANKS];
-    for (int32_t r = 0; r < ranks; ++r)
-        ids[r] = r;
-    pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
-    options.device_ids = ids;
-    options.device_count = ranks;
-    need(pypto_worker_create(&options, &worker));
-    need(pypto_program_from_table(&table, &program));
+    worker_set set = start_workers(argc, argv, &table);
     for (beside_cell cell = 0; cell < CELLS; ++cell) {
+        if (!wanted(cell_names[cell], argv + 2, argc - 2))
+            continue;
         for (int64_t bytes = 0; (bytes = next_bytes(cell, bytes)) != 0;) {
             const bool transfer = cell == PUT || cell == GET;
             const way first = cell == ALLREDUCE ? PULL : PLAIN;
             const way last = cell == ALLREDUCE ? SPLIT : transfer ? WORDS : PLAIN;
             for (way chosen = first; chosen <= last; ++chosen)
-                measure_cell(cell, chosen, bytes, ranks);
+                measure_cell(&set, cell, chosen, bytes);
         }
     }
-    pypto_program_release(program);
-    pypto_worker_close(worker);
+    stop_workers(&set);
     return 0;
 }

@@ -1,13 +1,12 @@
 /* The cells of beside.h by MPI, as its users write them: one-sided transfers in a window that is locked once
  * for all, send and receive, MPI_Allreduce. Built and started by beside.py.
  *
- *     mpirun -n RANKS beside_mpi */
+ *     mpirun -n RANKS beside_mpi RANKS [CELL...] */
 #include "beside.h"
 
 #include <mpi.h>
 
 #include <sched.h>
-#include <string.h>
 
 /* Ways of doing a cell. */
 enum { TWO_SIDED, ONE_SIDED };
@@ -140,7 +139,7 @@ static void measure(beside_cell cell, int way, const char *name, int64_t bytes)
             times[batch] = (float)((now() - start) / (double)count / hops);
     }
     if (rank == 0)
-        print_cell(cell, name, bytes, times);
+        print_cell(cell_names[cell], name, bytes, times, BATCHES);
 }
 
 int main(int argc, char **argv)
@@ -158,6 +157,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
     for (beside_cell cell = 0; cell < CELLS; ++cell) {
+        if (!wanted(cell_names[cell], argv + 2, argc - 2))
+            continue;
         for (int64_t bytes = 0; (bytes = next_bytes(cell, bytes)) != 0;) {
             if (cell == SIGNAL || cell == PUT_SIGNAL) {
                 measure(cell, TWO_SIDED, "send", bytes);

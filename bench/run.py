@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from beside import beside
+from beside import PAIRS, beside
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart.py"
@@ -152,7 +152,7 @@ def transfers(program):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--peer-rounds", type=int, default=5, help="of the section beside Open MPI")
+    parser.add_argument("--peer-rounds", type=int, default=5, help="of the sections beside Open MPI")
     parser.add_argument("--native", type=Path, default=ROOT / "build" / "bench" / "native")
     options = parser.parse_args()
     quick_start(options.rounds)
@@ -160,7 +160,8 @@ def main():
     for ranks in (2, 4):
         native(options.native, ranks)
     transfers(options.native.with_name("transfers"))
-    beside(options.peer_rounds, options.native.with_name("beside"))
+    for pair in PAIRS:
+        beside(pair, options.peer_rounds, options.native.parent)
 
 
 main()

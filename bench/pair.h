@@ -1,0 +1,81 @@
+/* What the two programs of a pair share, of which one does a thing with pypto and one with Open MPI: what they
+ * do with their data, how they time, and the line that they print for each cell and way of doing it:
+ *
+ *     cell  way  bytes  median  min  max       in us for one operation, over batches, seen by rank 0 */
+#ifndef BENCH_PAIR_H
+#define BENCH_PAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCHES 21
+#define BATCH_US 500.0
+
+/* The size of cells behind `bytes`; 0: no more up to `largest`. */
+static inline int64_t size_behind(int64_t bytes, int64_t largest)
+{
+    static const int64_t sizes[] = {8,     64,     1024,    4096,    16384,
+                                    65536, 262144, 1 << 20, 1 << 23, 1 << 26};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
+        if (sizes[i] > bytes)
+            return sizes[i] <= largest ? sizes[i] : 0;
+    return 0;
+}
+
+/* How many operations of `each` us make a batch. */
+static inline int64_t fill_batch(double each)
+{
+    const double count = BATCH_US / each;
+    return count > 2000 ? 2000 : count < 1 ? 1 : (int64_t)count;
+}
+
+/* Whether the arguments behind RANKS, if there are any, name the cell. */
+static inline bool wanted(const char *cell, char *const *names, int count)
+{
+    bool found = count <= 0;
+    for (int i = 0; i < count; ++i)
+        found |= strcmp(names[i], cell) == 0;
+    return found;
+}
+
+/* A program makes its input, and looks at its result. Neither can be left out or joined with what is
+ * between them. */
+static inline void produce(float *data, int64_t count, float value)
+{
+    for (int64_t i = 0; i < count; ++i)
+        data[i] = value;
+    __asm__ volatile("" : : "r"(data) : "memory");
+}
+
+static inline void consume(const float *data, int64_t count)
+{
+    uint32_t sum[16] = {0};
+    const uint32_t *bits = (const uint32_t *)(const void *)data;
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        for (int lane = 0; lane < 16; ++lane)
+            sum[lane] += bits[i + lane];
+    for (; i < count; ++i)
+        sum[0] += bits[i];
+    __asm__ volatile("" : : "r"(sum) : "memory");
+}
+
+static inline int by_time(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static inline void print_cell(const char *cell, const char *way, int64_t bytes, float *times,
+                              int count)
+{
+    qsort(times, (size_t)count, sizeof *times, by_time);
+    printf("%s\t%s\t%lld\t%.4f\t%.4f\t%.4f\n", cell, way, (long long)bytes,
+           (double)times[count / 2], (double)times[0], (double)times[count - 1]);
+    fflush(stdout);
+}
+
+#endif
