@@ -15,6 +15,7 @@ ROOT = HERE.parents[1]
 PROGRAMS = {
     "quickstart": (ROOT / "examples" / "quickstart.py", "orchestrator"),
     "tasks": (HERE / "tasks.py", "host"),
+    "collectives": (HERE / "collectives.py", "host"),
 }
 
 
