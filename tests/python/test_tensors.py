@@ -171,8 +171,12 @@ def test_torch_and_numpy_in_one_call():
 
 def test_parameters_and_gradients():
     inputs = torch.nn.Parameter(torch.arange(12.0).reshape(2, 6))
-    outputs = torch.zeros(2, 6, requires_grad=True)
+    outputs = torch.zeros(2, 6)
     run(inputs, outputs)
+    assert torch.equal(outputs, inputs)
+    outputs = torch.nn.Parameter(torch.zeros(2, 6))
+    with torch.no_grad():
+        run(inputs, outputs)
     assert torch.equal(outputs, inputs)
 
 
