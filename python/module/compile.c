@@ -31,6 +31,10 @@ static bool check_settings(void)
     const char *spin = setting_text(SETTING_SPIN);
     if (strspn(spin, "0123456789") != strlen(spin) || strlen(spin) > 18)
         return refuse_setting(SETTING_SPIN, "a number of pauses, 0 or more");
+    const char *rank = setting_text(SETTING_GDB);
+    if (strspn(rank, "0123456789") != strlen(rank) || strlen(rank) > 2 ||
+        strtol(rank, NULL, 10) >= PYPTO_MAX_RANKS)
+        return refuse_setting(SETTING_GDB, "the number of a rank");
     return true;
 }
 

@@ -109,6 +109,10 @@ class JITFunction:
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 
+    def __reduce__(self) -> str:
+        """Pickled by its name, and its own copy, as any function is."""
+        return self.__qualname__
+
     def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """Compiles what is not compiled yet and runs it; the results are in the output arguments.
 

@@ -14,6 +14,7 @@
 #include "base/os.h"
 #include "base/settings.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,18 @@ pypto_status diag_status(diag_code code, const char *hint, const char *format, .
     return status;
 }
 
+/* What to do about errors that have the same cure wherever they come up. */
+static const char *usual_cure(int error)
+{
+    switch (error) {
+    case EMFILE: return "raise `ulimit -n`, or use fewer devices";
+    case ENFILE: return "the whole system has too many open files: end other programs";
+    case ENOSPC: return "free some space on that file system";
+    case EDQUOT: return "your quota on that file system is used up: remove files";
+    default: return NULL;
+    }
+}
+
 pypto_status diag_system(int error, const char *hint, const char *doing, ...)
 {
     va_list args;
@@ -135,6 +148,7 @@ pypto_status diag_system(int error, const char *hint, const char *doing, ...)
     if (what == NULL)
         return diag_no_memory();
     char reason[128];
+    hint = hint != NULL ? hint : usual_cure(error);
     pypto_status status = diag_status(DIAG_SYSTEM, hint, "cannot %s: %s", what,
                                       strerror_r(error, reason, sizeof reason));
     alloc_free(what);

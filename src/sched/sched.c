@@ -7,6 +7,7 @@
 #include "base/settings.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -221,8 +222,12 @@ static void run_ready(sched *s)
     if (s->ready_first == NULL)
         s->ready_last = NULL;
     if (core->fiber == NULL && !prepare(s, core)) {
+        char text[FAILURE_TEXT];
+        (void)snprintf(text, sizeof text,
+                       "no memory for its stack and its %lld MiB of tiles: use smaller tiles",
+                       (long long)(core->function->scratch_bytes >> 20));
         sched_fail(s, core->call, core->program, core->function_index, core->function->line,
-                   DIAG_OUT_OF_MEMORY, "no memory for the kernel's scratch or stack");
+                   DIAG_OUT_OF_MEMORY, text);
         finish(s, core, false);
         return;
     }

@@ -189,7 +189,8 @@ def test_dump_shows_ir_and_c(cache, monkeypatch, capfd):
 
 @pytest.mark.parametrize(
     "name, value",
-    [("DUMP", "asm"), ("DUMP", "ir c"), ("SPIN", "abc"), ("SPIN", "-5"), ("SPIN", "9" * 20)],
+    [("DUMP", "asm"), ("DUMP", "ir c"), ("SPIN", "abc"), ("SPIN", "-5"), ("SPIN", "9" * 20),
+     ("GDB", "x"), ("GDB", "-1"), ("GDB", "64")],
 )
 def test_settings_that_mean_nothing(cache, monkeypatch, name, value):
     monkeypatch.setenv(f"PYPTO_{name}", value)

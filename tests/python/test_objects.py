@@ -194,6 +194,17 @@ def test_operations_can_be_pickled_and_copied():
 # ---- decorators ----
 
 
+@pl.jit.incore
+def at_module_level(a: pl.Tensor[[8], pl.FP32]):
+    pass
+
+
+def test_decorated_functions_can_be_pickled_and_copied():
+    assert pickle.loads(pickle.dumps(at_module_level)) is at_module_level
+    assert copy.copy(at_module_level) is at_module_level
+    assert copy.deepcopy({"f": at_module_level})["f"] is at_module_level
+
+
 def plain(a, b=2):
     """What it does."""
 

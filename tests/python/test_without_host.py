@@ -231,3 +231,17 @@ def test_a_kernel_is_not_called_alone():
     for start in (double, double.compile, double.lower):
         with pytest.raises(TypeError, match="in-core kernel.*call the wrapper"):
             start(rows(), rows())
+
+
+def test_tiles_larger_than_the_memory_say_how_large():
+    @pl.jit.incore
+    def huge(y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+        t = pl.tile.full([1, 1 << 50], pl.FP32, 1.0)
+        pl.store(t[0:1, 0:8], [0, 0], y)
+
+    @pl.jit
+    def chip(y: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+        huge(y)
+
+    with pytest.raises(MemoryError, match="huge failed on rank 0: no memory for .* MiB of tiles"):
+        chip(np.zeros((1, 8), np.float32), config=RunConfig(platform="cpu"))

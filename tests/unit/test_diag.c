@@ -246,6 +246,13 @@ static void system_errors(void **state)
     pypto_status status = diag_system(ENOENT, NULL, "open %s", "x.so");
     assert_int_equal(status.kind, PYPTO_ERROR_SYSTEM);
     assert_text(&status, "cannot open x.so: No such file or directory");
+    assert_null(status.diagnostics->hint);
+    pypto_status_clear(&status);
+    status = diag_system(EMFILE, NULL, "open x.so");
+    assert_non_null(strstr(status.diagnostics->hint, "ulimit -n"));
+    pypto_status_clear(&status);
+    status = diag_system(ENOSPC, "use smaller windows", "reserve");
+    assert_string_equal(status.diagnostics->hint, "use smaller windows");
     pypto_status_clear(&status);
 }
 
