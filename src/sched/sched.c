@@ -282,24 +282,12 @@ static bool core_satisfied(const pld_core *core)
                                          : wait_satisfied(&core->owner->seg, &core->wait);
 }
 
-bool sched_shares_cpu(const sched *s)
-{
-    const int32_t cpu = sched_getcpu() + 1;
-    if (cpu != atomic_load_explicit(&s->header->cpu, memory_order_relaxed))
-        atomic_store_explicit(&s->header->cpu, cpu, memory_order_relaxed);
-    for (int32_t rank = 0; rank < (int32_t)s->seg.set->rank_count; ++rank)
-        if (rank != s->rank &&
-            atomic_load_explicit(&segment_rank(&s->seg, rank)->cpu, memory_order_relaxed) == cpu)
-            return true;
-    return false;
-}
-
 /* Whether to pause once more, or to give the CPU away from now on. */
 static bool may_pause(sched *s)
 {
     if (s->idle_turns >= s->spin)
         return false;
-    if (++s->idle_turns % CPU_LOOK == 0 && sched_shares_cpu(s))
+    if (++s->idle_turns % CPU_LOOK == 0 && !sched_has_cpu(s))
         s->idle_turns = s->spin;
     return true;
 }
@@ -402,6 +390,7 @@ static void park(sched *s)
     const uint32_t bell = atomic_load_explicit(&h->bell, memory_order_seq_cst);
     atomic_fetch_add_explicit(&h->sleepers, 1, memory_order_seq_cst);
     if (!s->has_work(s->context) && !any_satisfied(s)) {
+        sched_leaves_cpu(s);
         if (atomic_fetch_sub_explicit(&s->seg.set->running, 1, memory_order_seq_cst) == 1)
             sched_ring_host(s);
         s->seg.transport->sleep(&h->bell, bell);

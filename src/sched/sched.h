@@ -90,6 +90,7 @@ struct sched {
     int64_t spin; /* pauses before the CPU is given away */
     int64_t idle_turns;
     int64_t idle_since_ns;
+    int64_t moved_ns; /* when it last moved to another CPU */
     sched_work_fn has_work;
     outer_wait *outer; /* published beside the waits of cores */
     /* Told of a core that is over (true) or was dropped (false), on the scheduler's own stack. */
@@ -154,10 +155,11 @@ void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int3
 /* Wakes the host if it sleeps in poll(). */
 void sched_ring_host(const sched *s);
 
-/* Whether another rank last waited on the CPU that runs this one; tells where this one waits. There may be a
- * CPU for each rank, and still the system runs two on the same, above all when others use the machine:
- * then each pause only keeps from running what it waits for. */
-bool sched_shares_cpu(const sched *s);
+/* place.c: whether this rank has the CPU that it runs on to itself, as far as the ranks of its set go; moves to
+ * another one for that if it can. Tells where this one waits. */
+bool sched_has_cpu(sched *s);
+/* It no longer waits there, but sleeps. */
+void sched_leaves_cpu(const sched *s);
 
 /* Whether a wait is satisfied; also used by the host's deadlock look on the published table. */
 bool wait_satisfied(const segment *seg, const wait_entry *wait);

@@ -8,44 +8,83 @@
 
 #include <cmocka.h>
 
-/* Keeps this thread where it is; returns the CPU. */
-static int32_t stay(void)
+/* A set of three in which this thread is rank 1. */
+static void begin(sched *s)
 {
-    cpu_set_t one;
-    const int cpu = sched_getcpu();
-    assert_true(cpu >= 0);
-    CPU_ZERO(&one);
-    CPU_SET((size_t)cpu, &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    return cpu;
+    segment seg;
+    pypto_status status = transport_threads.create(3, &seg);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    status = sched_init(s, seg, 1, -1);
+    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+}
+
+static void end(sched *s)
+{
+    segment seg = s->seg;
+    sched_destroy(s);
+    transport_threads.detach(&seg);
+}
+
+static void waits_on(const sched *s, int32_t rank, int cpu)
+{
+    atomic_store(&segment_rank(&s->seg, rank)->cpu, cpu + 1);
 }
 
 static void test_a_cpu_is_shared_with_whom_waited_there(void **state)
 {
     (void)state;
-    segment seg;
     sched s;
-    pypto_status status = transport_threads.create(3, &seg);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    status = sched_init(&s, seg, 1, -1);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    const int32_t cpu = stay();
-    assert_false(sched_shares_cpu(&s)); /* nobody has waited */
-    assert_int_equal(atomic_load(&segment_rank(&seg, 1)->cpu), cpu + 1);
-    atomic_store(&segment_rank(&seg, 0)->cpu, cpu + 2);
-    assert_false(sched_shares_cpu(&s));
-    atomic_store(&segment_rank(&seg, 2)->cpu, cpu + 1);
-    assert_true(sched_shares_cpu(&s));
-    atomic_store(&segment_rank(&seg, 2)->cpu, cpu);
-    assert_false(sched_shares_cpu(&s));
-    sched_destroy(&s);
-    transport_threads.detach(&seg);
+    begin(&s);
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    const int cpu = sched_getcpu();
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+
+    assert_true(sched_has_cpu(&s)); /* nobody has waited */
+    assert_int_equal(atomic_load(&segment_rank(&s.seg, 1)->cpu), cpu + 1);
+    waits_on(&s, 0, cpu + 1);
+    assert_true(sched_has_cpu(&s));
+    waits_on(&s, 2, cpu);
+    assert_false(sched_has_cpu(&s));
+    waits_on(&s, 2, cpu - 1);
+    assert_true(sched_has_cpu(&s));
+    waits_on(&s, 0, cpu);
+    assert_false(sched_has_cpu(&s)); /* there is no other that it may use */
+    sched_leaves_cpu(&s);
+    assert_int_equal(atomic_load(&segment_rank(&s.seg, 1)->cpu), 0);
+
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    end(&s);
+}
+
+static void test_the_higher_of_two_on_a_cpu_moves_and_stays_free(void **state)
+{
+    (void)state;
+    cpu_set_t before, after;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < 2)
+        skip();
+    /* The system may move this thread as well, so that nothing is left to do. */
+    for (int turn = 0; turn < 20; ++turn) {
+        sched s;
+        begin(&s);
+        const int cpu = sched_getcpu();
+        waits_on(&s, 0, cpu);
+        assert_true(sched_has_cpu(&s));
+        assert_int_not_equal(atomic_load(&segment_rank(&s.seg, 1)->cpu), cpu + 1);
+        assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+        assert_true(CPU_EQUAL(&before, &after));
+        end(&s);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_cpu_is_shared_with_whom_waited_there),
+        cmocka_unit_test(test_the_higher_of_two_on_a_cpu_moves_and_stays_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
