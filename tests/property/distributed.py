@@ -13,7 +13,7 @@ import random
 import numpy as np
 from hypothesis import strategies as st
 
-from schedules import COLUMNS, EXACT, NUMPY, ROWS, Stream
+from schedules import COLUMNS, EXACT, NUMPY, ROWS, STORAGE, Stream, adds, columns_of
 from transfers import DTYPES
 
 
@@ -31,6 +31,15 @@ class Delays:
         return rng.choice([0, 0, 0, 100, 10000, 50000], (ranks, self.slots)).astype(np.int32)
 
 
+# A wrapper calls its kernels; or submits them after others of the same streams; or does so in a manual scope, where
+# only that orders them.
+STYLES = ["calls", "submits", "manual"]
+
+
+def part(s, at):
+    return f"[:, {columns_of(s.dtype, at)}:{columns_of(s.dtype, at + COLUMNS)}]"
+
+
 @dataclasses.dataclass
 class Program:
     ranks: int
@@ -40,6 +49,7 @@ class Program:
     columns: dict  # of the output tensors of streams that have one
     dispatches: list  # of {device: [(words of a call, streams)]}
     at_host: bool  # whether parts of shared outputs are taken by the host or by the wrapper
+    styles: dict  # of {(dispatch, device): how the wrapper submits}, see STYLES
 
     def mine(self, device, used=None):
         return [s for s in self.streams if device in s.devices and (used is None or s.number in used)]
@@ -47,15 +57,14 @@ class Program:
     def argument(self, s, name, device):
         if name == "out":
             home, at = self.shared[s.number]
-            part = f"[:, {at}:{at + COLUMNS}]" if self.at_host and self.columns[home] > COLUMNS else ""
-            return f"out{home}[{device}]{part}"
+            return f"out{home}[{device}]" + (part(s, at) if self.at_host and self.columns[home] > COLUMNS else "")
         return f"{name}_{s.number}" + ("" if name.startswith(("win", "bell")) else f"[{device}]")
 
     def passed(self, s, name):
         if name == "out" and not self.at_host:
             home, at = self.shared[s.number]
             if self.columns[home] > COLUMNS:
-                return f"out{home}[:, {at}:{at + COLUMNS}]"
+                return f"out{home}{part(s, at)}"
             return f"out{home}"
         return f"{name}_{s.number}"
 
@@ -68,7 +77,8 @@ class Program:
                     home, _ = self.shared[s.number]
                     if home not in homes:
                         homes.add(home)
-                        kind = f"pl.InOut[pl.Tensor[[{ROWS}, {self.columns[home]}], pl.{s.dtype}]]"
+                        columns = columns_of(s.dtype, self.columns[home])
+                        kind = f"pl.InOut[pl.Tensor[[{ROWS}, {columns}], pl.{s.dtype}]]"
                         yield f"out{home}", kind, f"out{home}[{device}]"
                     continue
                 yield f"{name}_{s.number}", kind, self.argument(s, name, device)
@@ -79,20 +89,53 @@ class Program:
             a, b = self.streams[s], self.streams[number]
             return f"mix_{a.dtype}({self.passed(a, 'out')}, {self.passed(b, 'out')})"
         stream = self.streams[s]
+        if kind == "rows":
+            return f"rows_{stream.dtype}({self.passed(stream, 'out')})"
         if kind == "look":  # the wrapper waits for the task that writes the token
             return f"pl.write(token_{s}, [0], pl.read(token_{s}, [{number + 1}]) - {number + 1})"
         return f"kernel{s}_{number}(delays, {', '.join(self.passed(stream, name) for name, _ in stream.params())})"
 
+    def calls(self, style, todo):
+        """The lines of a wrapper."""
+        last = {}
+        for k, (words, used) in enumerate(todo):
+            call, tid = self.call(words), f"t{k}"
+            deps = f"deps=[{', '.join(sorted({last[s] for s in used if s in last}))}]"
+            if words[0] == "rows":
+                yield f"with pl.spmd({words[2]}, {deps}) as {tid}:"
+                yield "    " + call
+            elif words[0] == "look" or style == "calls":
+                yield call
+                continue
+            else:
+                name, _, arguments = call.partition("(")
+                yield f"_, {tid} = pl.submit({name}, {arguments[:-1]}, {deps})"
+            last |= {s: tid for s in used}
+
+    def body(self, style, todo):
+        if style == "manual":
+            yield "    with pl.manual_scope():"
+            todo = [each for each in todo if each[0][0] != "look"]  # that would have to name what it waits for
+        for line in self.calls(style, todo):
+            yield ("        " if style == "manual" else "    ") + line
+
     def text(self):
         slots, lines = self.delays.slots, []
         for dtype in sorted({s.dtype for s in self.streams}):
-            kind = f"pl.Tensor[[{ROWS}, {COLUMNS}], pl.{dtype}]"
-            more = f"pl.add(pl.load(a, [0, 0], [{ROWS}, {COLUMNS}]), t)" if dtype != "BOOL" else "t"
+            columns = columns_of(dtype, COLUMNS)
+            kind = f"pl.Tensor[[{ROWS}, {columns}], pl.{dtype}]"
+            more = f"pl.add(pl.load(a, [0, 0], [{ROWS}, {columns}]), t)" if adds(dtype) else "t"
+            one_more = "pl.add(t, 1)" if adds(dtype) else "t"
             lines += [
                 "@pl.jit.incore",
                 f"def mix_{dtype}(a: pl.InOut[{kind}], b: {kind}):",
-                f"    t = pl.load(b, [0, 0], [{ROWS}, {COLUMNS}])",
+                f"    t = pl.load(b, [0, 0], [{ROWS}, {columns}])",
                 f"    pl.store({more}, [0, 0], a)",
+                "@pl.jit.incore",
+                f"def rows_{dtype}(a: pl.InOut[{kind}]):",
+                "    row = pl.tile.get_block_idx()",
+                f"    t = pl.load(a, [row, 0], [1, {columns}])",
+                f"    pl.store({one_more}, [row, 0], a)",
             ]
         for s in self.streams:
             for number in range(len(s.segments) - 1):
@@ -107,7 +150,7 @@ class Program:
                     f"def chip{d}_{device}(delays: pl.Tensor[[{slots}], pl.INT32], "
                     + ", ".join(f"{name}: {kind}" for name, kind, _ in params)
                     + "):",
-                    *(f"    {self.call(words)}" for words, _ in todo),
+                    *self.body(self.styles[d, device], todo),
                 ]
                 arguments = ", ".join(argument for _, _, argument in params)
                 host.append(f"    chip{d}_{device}(delays[{device}], {arguments}, device={device})")
@@ -138,14 +181,15 @@ class Program:
 
             none = np.zeros((ROWS, COLUMNS), NUMPY[s.dtype])
             inputs = rows(s.inputs, none)
-            yield f"inp_{s.number}", f"pl.Tensor[[{ranks}, {ROWS}, {COLUMNS}], {dtype}]", (inputs, inputs)
+            kind = f"pl.Tensor[[{ranks}, {ROWS}, {columns_of(s.dtype, COLUMNS)}], {dtype}]"
+            yield f"inp_{s.number}", kind, (inputs, inputs)
             tokens = np.tile(np.zeros(len(s.segments), np.int32), (ranks, 1))
             counted = rows(np.arange(len(s.segments)), tokens[0])
             kind = f"pl.InOut[pl.Tensor[[{ranks}, {len(s.segments)}], pl.INT32]]"
             yield f"token_{s.number}", kind, (tokens, counted)
             for w, ((r, c), dump) in enumerate(zip(s.shapes, s.dumps)):
                 empty = np.zeros((ranks, r, c), NUMPY[s.dtype])
-                kind = f"pl.InOut[pl.Tensor[[{ranks}, {r}, {c}], {dtype}]]"
+                kind = f"pl.InOut[pl.Tensor[[{ranks}, {r}, {columns_of(s.dtype, c)}], {dtype}]]"
                 yield f"dump{w}_{s.number}", kind, (empty, rows(dump, empty[0]))
         for home, columns in self.columns.items():
             dtype = self.streams[home].dtype
@@ -155,7 +199,8 @@ class Program:
                 if self.shared[s.number][0] == home:
                     at = self.shared[s.number][1]
                     full[s.devices, :, at : at + COLUMNS] = s.outputs
-            yield f"out{home}", f"pl.InOut[pl.Tensor[[{ranks}, {ROWS}, {columns}], pl.{dtype}]]", (empty, full)
+            shape = f"[{ranks}, {ROWS}, {columns_of(dtype, columns)}]"
+            yield f"out{home}", f"pl.InOut[pl.Tensor[{shape}, pl.{dtype}]]", (empty, full)
 
     def dtype(self, name):
         """Element type of one of the host's parameters."""
@@ -168,11 +213,22 @@ def mix(chooser, streams, device):
     """Adds one stream's output to another's on one device; nothing if they do not add."""
     a, b = chooser.sample(streams, 2)
     x, y = (s.outputs[s.devices.index(device)] for s in (a, b))
-    result = y if a.dtype == "BOOL" else x + y
+    result = x + y if adds(a.dtype) else y
     if a.dtype != b.dtype or (a.dtype in EXACT and result.max() > EXACT[a.dtype]):
         return
     x[:] = result
     yield ("mix", a.number, b.number), [a.number, b.number]
+
+
+def add_to_rows(chooser, streams, device):
+    """Adds 1 to some rows of a stream's output on one device, each by a block of its own."""
+    s, rows = chooser.choice(streams), chooser.randint(1, ROWS)
+    x = s.outputs[s.devices.index(device)]
+    if adds(s.dtype) and not (s.dtype in EXACT and x[:rows].max() >= EXACT[s.dtype]):
+        x[:rows] += x.dtype.type(1)
+    elif adds(s.dtype):
+        return
+    yield ("rows", s.number, rows), [s.number]
 
 
 def add_block(chooser, calls, streams, block):
@@ -185,6 +241,8 @@ def add_block(chooser, calls, streams, block):
         todo += [(("kernel", number, numbers[number].pop(0)), [number]) for number in turns]
         if len(mine) > 1 and chooser.random() < 0.4:
             todo += mix(chooser, mine, device)
+        if mine and chooser.random() < 0.3:
+            todo += add_to_rows(chooser, mine, device)
         if turns and chooser.random() < 0.2:
             number, kernel = next(each for each in reversed(block) if each[0] in turns)
             todo.append((("look", number, kernel), [number]))
@@ -206,6 +264,8 @@ def programs(draw):
     seed = hash((ranks, count, dispatches, most, draw(st.integers(0, 2**32 - 1)))) % 2**32
     chooser, rng, delays = random.Random(seed), np.random.default_rng(seed), Delays()
     dtypes = chooser.sample(DTYPES, 2)
+    if chooser.random() < 0.25:
+        dtypes[0] = chooser.choice(STORAGE)
     streams, shared, columns = [], {}, {}
     for number in range(count):
         dtype = chooser.choice(dtypes)
@@ -221,4 +281,6 @@ def programs(draw):
     calls.append({device: [] for device in range(ranks)})
     add_block(chooser, calls[-1], streams, [(s.number, s.add_last()) for s in streams])
     calls = [{device: todo for device, todo in each.items() if todo} for each in calls]
-    return Program(ranks, streams, delays, shared, columns, calls, chooser.random() < 0.5)
+    at_host = chooser.random() < 0.5
+    styles = {(d, device): chooser.choice(STYLES) for d, each in enumerate(calls) for device in each}
+    return Program(ranks, streams, delays, shared, columns, calls, at_host, styles)

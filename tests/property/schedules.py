@@ -16,13 +16,24 @@ import dataclasses
 import numpy as np
 
 import values
-from transfers import DTYPES
 
 ROWS, COLUMNS = 4, 6
 # Floats are whole numbers that are not negative and not larger, so that sums in any order are exact.
 EXACT = {"FP32": 2**24, "FP16": 2**11, "BF16": 2**8}
-NUMPY = values.NUMPY
+# Types for storage: they move, and nothing is computed. Two elements of 4 bits lie in a byte; the arrays count bytes.
+PACKED = ["FP4", "INT4", "UINT4"]
+STORAGE = ["FP8E4M3FN", "FP8E5M2", "FP8E8M0", *PACKED]
+NUMPY = values.NUMPY | {name: np.dtype("u1") for name in STORAGE}
 FULL = (slice(0, ROWS), slice(0, COLUMNS))
+
+
+def adds(dtype):
+    return dtype != "BOOL" and dtype not in STORAGE
+
+
+def columns_of(dtype, columns):
+    """How many elements so many columns of an array are."""
+    return columns * 2 if dtype in PACKED else columns
 
 
 @dataclasses.dataclass
@@ -53,7 +64,7 @@ class Stream:
             (chooser.randint(1, ROWS), chooser.randint(1, COLUMNS + 2)) for _ in range(chooser.randint(1, 2))
         ]
         kind = NUMPY[dtype]
-        self.inputs = [rng.integers(0, 2 if dtype == "BOOL" else 4, (ROWS, COLUMNS)).astype(kind) for _ in devices]
+        self.inputs = [rng.integers(0, {"BOOL": 2}.get(dtype, 256 if dtype in STORAGE else 4), (ROWS, COLUMNS)).astype(kind) for _ in devices]
         self.outputs = [np.zeros((ROWS, COLUMNS), kind) for _ in devices]
         self.own = [
             [place("inp", -1, q, self.inputs[q], n), place("out", -1, q, self.outputs[q], n)] for q in range(n)
@@ -192,7 +203,11 @@ class Stream:
         boxes = [tuple(slice(o, o + e) for o, e in zip(each, extents)) for each in offsets]
         return extents, offsets, boxes
 
+    def extents(self, extents):
+        return [extents[0], columns_of(self.dtype, extents[1])]
+
     def offsets(self, me, offsets):
+        offsets = self.extents(offsets)
         spell = [f"me + {o - me}" if o >= me and self.chance(3) else str(o) for o in offsets]
         return f"[{', '.join(spell)}]"
 
@@ -201,16 +216,16 @@ class Stream:
         me = self.chooser.randint(0, self.n - 1)
         mine = [*self.own[me], *(w[me] for w in self.windows)]
         far = [w[self.chooser.randint(0, self.n - 1)] for w in self.windows]
-        how = self.pick(["tile", "tile", "put", "get", "element"])
+        how = self.pick(["tile", "tile", "put", "get", *([] if self.dtype in STORAGE else ["element"])])
         source = self.pick({"tile": mine + far, "get": far}.get(how, mine))
         target = self.pick({"tile": mine[1:] + far, "put": far}.get(how, mine[1:]))
-        add = how in ("tile", "put") and self.dtype != "BOOL" and source is not target and self.chance(2)
+        add = how in ("tile", "put") and adds(self.dtype) and source is not target and self.chance(2)
         extents, (at, to), (source_box, target_box) = self.box(source.data, target.data)
         if how == "element":
             extents = [1, 1]
             source_box, target_box = (tuple(slice(o, o + 1) for o in each) for each in (at, to))
         value = source.data[source_box].copy()
-        more = self.chooser.randint(0, 3) if how == "tile" and self.dtype != "BOOL" else 0
+        more = self.chooser.randint(0, 3) if how == "tile" and adds(self.dtype) else 0
         value = value + np.asarray(more, value.dtype) if more else value
         result = target.data[target_box] + value if add else value
         if self.dtype in EXACT and result.max() > EXACT[self.dtype]:
@@ -222,7 +237,7 @@ class Stream:
         self.note(me, "read", source, source_box)
         self.note(me, kind, target, target_box)
         target.data[target_box] = result
-        self.emit(me, *getattr(self, how)(me, source, target, extents, at, to, more, add))
+        self.emit(me, *getattr(self, how)(me, source, target, self.extents(extents), at, to, more, add))
 
     def tile(self, me, source, target, extents, at, to, more, add):
         at, to = self.offsets(me, at), self.offsets(me, to)
@@ -303,13 +318,14 @@ class Stream:
     def params(self):
         """(name, annotation, how the host passes it, its part in the wrapper)"""
         s, kind = self.number, f"pl.{self.dtype}"
-        yield "inp", f"pl.Tensor[[{ROWS}, {COLUMNS}], {kind}]"
-        yield "out", f"pl.InOut[pl.Tensor[[{ROWS}, {COLUMNS}], {kind}]]"
+        yield "inp", f"pl.Tensor[[{ROWS}, {columns_of(self.dtype, COLUMNS)}], {kind}]"
+        yield "out", f"pl.InOut[pl.Tensor[[{ROWS}, {columns_of(self.dtype, COLUMNS)}], {kind}]]"
         yield "token", f"pl.InOut[pl.Tensor[[{len(self.segments)}], pl.INT32]]"
         for w, (rows, columns) in enumerate(self.shapes):
-            yield f"dump{w}", f"pl.InOut[pl.Tensor[[{rows}, {columns}], {kind}]]"
+            yield f"dump{w}", f"pl.InOut[pl.Tensor[[{rows}, {columns_of(self.dtype, columns)}], {kind}]]"
         for w, (rows, columns) in enumerate(self.shapes):
-            yield f"win{w}", f"pl.InOut[pld.DistributedTensor[[{rows}, {columns}], {kind}]]"
+            shape = f"[{rows}, {columns_of(self.dtype, columns)}]"
+            yield f"win{w}", f"pl.InOut[pld.DistributedTensor[{shape}, {kind}]]"
         yield "bell", f"pl.InOut[pld.DistributedTensor[[{self.cells}], pl.INT32]]"
 
     def kernel(self, number, slots):
