@@ -254,7 +254,8 @@ PYPTO_API void pld_wait(pld_core *core, const pld_tensor *signal, const int64_t 
                         int64_t expected, pld_wait_cmp cmp);
 
 /* Does not wait: the task of this kernel is not over, and what depends on it does not start, before
- * the condition has held once. Several are waited for in order. Kernels only. */
+ * the condition has held once. Several are waited for in order. `expected` is not negative and fits INT32.
+ * Kernels only. */
 PYPTO_API void pld_defer_wait(pld_core *core, const pld_tensor *signal, const int64_t *cell,
                               int64_t expected, pld_wait_cmp cmp);
 

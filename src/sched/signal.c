@@ -256,6 +256,10 @@ void(pld_defer_wait)(pld_core *core, const pld_tensor *signal, const int64_t *ce
         task_fail(core, DIAG_KERNEL_FAILED,
                   "a per-device wrapper cannot defer: its tasks can, each for itself");
     const int64_t index = cell_index(core, signal, cell);
+    if (expected < 0 || expected > INT32_MAX)
+        task_fail(core, DIAG_KERNEL_FAILED,
+                  "pld.system.defer_wait: expected must be in [0, INT32_MAX], and is %lld",
+                  (long long)expected);
     if (!alloc_grow(core->deferred, core->deferred_capacity, core->deferred_count + 1))
         task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another deferred wait");
     const wait_entry wait = describe_wait(core, WAIT_DEFERRED, signal, index, cell, expected, cmp);

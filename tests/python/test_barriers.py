@@ -53,7 +53,7 @@ pl.write(out, [0, 0], bad)
 
 
 @pytest.mark.parametrize("name", BARRIERS)
-@pytest.mark.parametrize("ranks, count", [(2, 1000), (4, 100), (7, 30)])
+@pytest.mark.parametrize("ranks, count", [(2, 1000), (4, 100), (7, 30), (64, 3)])
 def test_barriers_in_a_row(ranks, count, name, transport):
     barriers(ranks, count, BARRIERS[name])
 

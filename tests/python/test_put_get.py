@@ -56,7 +56,7 @@ def test_ring(ranks, ring, dtype, transport):
     assert_same(run(RINGS[ring], x, dtype), array(x)[[r - 1 for r in range(ranks)]])
 
 
-@pytest.mark.parametrize("ring", ["put", "get"])
+@pytest.mark.parametrize("ring", RINGS)
 def test_at_64_ranks(ring, transport):
     x = values((64, 3, 3), "FP32")
     assert_same(run(RINGS[ring], x, "FP32"), np.roll(x, 1, axis=0))
@@ -233,6 +233,11 @@ def test_no_add_is_lost(ranks, dtype, transport):
         assert_same(result[r], once.sum(axis=0) * rounds)
 
 
+@pytest.mark.parametrize("dtype", ["INT32", "FP32"])
+def test_no_add_is_lost_at_64_ranks(dtype, transport):
+    test_no_add_is_lost(64, dtype, transport)
+
+
 def test_infinities_and_nan_add():
     x = np.array([np.inf, -np.inf, np.nan, 0.0, 1.0], np.float32).reshape(1, 1, 5)
     y = run("pld.tensor.put(win, me, inp)\n" + CONTENTION.format(rounds=0).replace("range(0)", "range(1)"),
@@ -296,6 +301,11 @@ def test_dynamic_extents(chunks, ranks, rows, columns):
     y = np.full_like(x, -1)
     dynamic_rings[chunks](x, y, config=config(ranks))
     assert_same(y, np.roll(x, 1, axis=0))
+
+
+@pytest.mark.parametrize("rows, columns", [(3, 5), (0, 5)])
+def test_dynamic_extents_at_64_ranks(rows, columns, transport):
+    test_dynamic_extents(CHUNKS, 64, rows, columns)
 
 
 @pytest.mark.parametrize("chunks", [", chunk_rows=1", ""])

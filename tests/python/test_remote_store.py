@@ -147,6 +147,11 @@ def test_no_add_is_lost(ranks, dtype, transport):
         assert_same(result[r, 1:].astype(np.float64), total)
 
 
+@pytest.mark.parametrize("dtype", ["INT32", "FP32"])
+def test_no_add_is_lost_at_64_ranks(dtype, transport):
+    test_no_add_is_lost(64, dtype, transport)
+
+
 def test_integers_wrap():
     x = np.full((1, 2, 9), 100, np.int8)
     result = run(CONTENTION.format(rounds=3), x, "INT8", out=[3, 9], win=[3, 9])

@@ -114,7 +114,7 @@ BELL = "pld.system.notify(bell, {to}, [{cell}, 0], 1, op=pld.NotifyOp.AtomicAdd)
 HEAR = "pld.system.wait(bell, [{cell}, 0], {count}, cmp=pld.WaitCmp.Ge)"
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, 4, 64])
 def test_stores_before_a_notify_are_seen_behind_the_wait(ranks, transport):
     """Many rounds of: write my window, tell the next, read what the previous wrote, tell it that I have
     read. Each round's values are new, so that a stale byte shows."""
@@ -162,13 +162,13 @@ pl.write(out, [0, 0], bad)
     assert_same(result[:, 0, 0], [0, 0])
 
 
-@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("ranks", [3, 4, 64])
 def test_visibility_is_transitive(ranks, transport):
     """Rank 0 writes into the last rank's window and tells rank 1 only; each tells the next. Behind the
     last wait, which no notify of rank 0 has touched, the bytes are there."""
     body = f"""
 bad = pl.const(0, pl.INT32)
-for round in pl.range(1, 200):
+for round in pl.range(1, {20 if ranks == 64 else 200}):
     value = pl.cast(round, pl.INT32)
     if me == 0:
         pld.remote_store(pl.tile.full([1, 32], pl.INT32, 0) + value, win, n - 1, [0, 0])

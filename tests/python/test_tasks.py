@@ -8,7 +8,6 @@ import pytest
 
 import pypto
 import pypto.language as pl
-
 from pypto.language.parser import InvalidOperationError, ParserSyntaxError, ParserTypeError
 from task_programs import inputs, run, text_of
 from programs import config, from_text
@@ -47,6 +46,10 @@ def test_gates_that_the_last_task_opens(ranks, count, transport):
     x[:, :, 0] = 3
     _, z = run(GATES.format(count=count), ranks, rows=count, x=x)
     np.testing.assert_array_equal(z, np.roll(x, 1, axis=0).repeat(count, axis=1))
+
+
+def test_gates_at_64_ranks(transport):
+    test_gates_that_the_last_task_opens(64, 8, transport)
 
 
 def test_a_kernel_with_a_name_may_defer_as_well():
@@ -129,6 +132,40 @@ def test_what_a_deferred_wait_may_stand_with(lines):
 )
 def test_what_a_deferred_wait_may_not(lines, words):
     refused(gate(lines), ValueError, words)
+
+
+@pytest.mark.parametrize(
+    "lines, words",
+    [
+        ("pld.system.defer_wait(sig, [0, 0], pl.read(x, [0, 0]) - 2)", r"expected must be in \[0, INT32_MAX\], and is -1"),
+        (
+            "pld.system.defer_wait(sig, [0, 0], pl.cast(pl.read(x, [0, 1]), pl.INT64) << 30)",
+            r"expected must be in \[0, INT32_MAX\], and is 2147483648",
+        ),
+        ("pld.system.defer_wait(sig, [pl.read(x, [0, 1]), 0], 0)", r"signal cell \[2, 0\] is outside"),
+        ("pld.system.defer_wait(sig, [0, pl.read(x, [0, 0]) - 2], 0)", r"signal cell \[0, -1\] is outside"),
+    ],
+)
+def test_what_a_deferred_wait_may_not_at_run_time(lines, words):
+    x, z = inputs()
+    with pytest.raises(pypto.DeviceError, match=words):
+        from_text(text_of(gate(lines)))["host"](x, z, config=config(1))
+
+
+def test_unsigned_thresholds_are_what_they_count():
+    """200 in a UINT8 is not -56."""
+    body = gate(
+        """n = pl.cast(pl.read(x, [0, 0]) + 199, pl.UINT8)
+pld.system.defer_wait(sig, [0, 0], n)"""
+    ) + """
+with pl.at(level=pl.Level.CORE_GROUP, deps=[gate]):
+    pl.write(z, [0, 0], pl.read(sig, [0, 0]))
+with pl.manual_scope():
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.notify(sig, 0, [0, 0], 200, op=pld.NotifyOp.Set)
+"""
+    _, z = run(body)
+    assert z[0, 0, 0] == 200
 
 
 def test_a_deferring_scope_has_no_options():
