@@ -551,6 +551,7 @@ void emit_function(emitter *e, const ir_function *f)
         ir_visit_stmts(&f->body, find_turn, &turn);
     e->turn = turn ? emit_free_name(e, "turn") : NULL;
     plan_vars(e);
+    emit_shared_loops(e);
 
     emit_line(e, "/* %s: %s, %s:%d */", emit_comment_text(e, f->name), kinds[f->plane],
               emit_comment_text(e, emit_base_name(f->span.file != NULL ? f->span.file : "?")),

@@ -9,11 +9,13 @@
  *   emit_templates.c their C text, from the table
  *   emit_operands.c, emit_elements.c  what the text is made of
  *   emit_valid.c     valid extents of ragged tiles
+ *   emit_shared.c    loops that several statements share
  *   emit_table.c     entries, parameter tables, pld_function and pld_program
  *   emit_lines.c     indentation, #line, wrapped lists */
 #ifndef CODEGEN_EMIT_INTERNAL_H
 #define CODEGEN_EMIT_INTERNAL_H
 
+#include "base/map.h"
 #include "base/text.h"
 #include "ir/ir.h"
 #include "ops/ops.h"
@@ -54,6 +56,7 @@ typedef struct emitter {
     const char *index;   /* a free name for the loops over elements */
     const char *row;     /* the same over rows and columns, while a broadcast is emitted */
     const char *column;
+    map loops;        /* shared ones: text -> what emit_shared.c knows of it */
     const char *turn; /* a free name for the counter of dispatches without device=, or NULL */
     /* Writing. */
     int depth;
@@ -86,6 +89,11 @@ const char *emit_base_name(const char *path);
 bool emit_fits(const emitter *e, size_t length, size_t columns);
 /* `wish`, or with a number behind it, so that it is free in the function at hand. */
 const char *emit_free_name(emitter *e, const char *wish);
+
+/* ---- emit_shared.c ---- */
+
+/* Functions for the loops that many statements of the function at hand have in common; in front of it. */
+void emit_shared_loops(emitter *e);
 
 /* ---- emit_expr.c ---- */
 

@@ -18,6 +18,11 @@ static bool wants_rows(const char *format)
     return found;
 }
 
+bool loop_wants_places(const char *format)
+{
+    return wants_rows(format) || strstr(format, ".column}") != NULL;
+}
+
 /* Rows and columns by themselves, for operations that tell them apart. */
 static void emit_broadcast(emitter *e, const ir_stmt *s)
 {
@@ -84,7 +89,9 @@ static void emit_elementwise(emitter *e, const ir_stmt *s)
         emit_valid_copy(e, s);
     if (copies_itself(s))
         return;
-    if (wants_rows(s->op_def->emit) || strstr(s->op_def->emit, ".column}") != NULL) {
+    if (emit_shared_call(e, s))
+        return;
+    if (loop_wants_places(s->op_def->emit)) {
         emit_broadcast(e, s);
         return;
     }

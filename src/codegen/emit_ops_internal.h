@@ -70,6 +70,16 @@ element_forms element_forms_of(emitter *e, const op_def *op);
  * of it. */
 const char *op_element_text(emitter *e, const ir_stmt *s, const char *expression);
 
+/* ---- emit_ops.c ---- */
+
+/* Whether the text of an element asks for its row or column. */
+bool loop_wants_places(const char *format);
+
+/* ---- emit_shared.c ---- */
+
+/* Writes an elementwise operation as a call of a loop that others use as well; false when it has none. */
+bool emit_shared_call(emitter *e, const ir_stmt *s);
+
 /* ---- emit_valid.c ---- */
 
 /* A copy of a tile onto itself: both names have one place. */
