@@ -33,7 +33,8 @@ extern "C" {
     X(INTERNAL, "InternalError")                      \
     X(PARSER, "ParserError")                          \
     X(SSA_VIOLATION, "SSAViolationError")             \
-    X(COLLECTIVE_MISMATCH, "CollectiveMismatchError")
+    X(COLLECTIVE_MISMATCH, "CollectiveMismatchError") \
+    X(LINT, "LintError")
 
 typedef enum pypto_error_kind {
     PYPTO_ERROR_NONE = 0,
@@ -57,7 +58,7 @@ typedef struct pypto_diagnostic {
 
 typedef struct pypto_status {
     pypto_error_kind kind;         /* kind of the first diagnostic; PYPTO_ERROR_NONE is success */
-    pypto_diagnostic *diagnostics; /* owned; NULL on success */
+    pypto_diagnostic *diagnostics; /* owned; on success NULL, or what the lint warns of if asked */
 } pypto_status;
 
 #define PYPTO_OK_INIT          \

@@ -64,6 +64,14 @@ typedef enum pypto_start {
     PYPTO_START_THREAD /* threads of this process: any program; for debuggers and sanitizers */
 } pypto_start;
 
+/* What is done when a call ends well, but its program uses signals in a way that works by luck: a wait satisfied by
+ * old arrivals, a cell that is set and added to, ... (`pypto explain PYPTO-W601` and the codes behind it). */
+typedef enum pypto_lint {
+    PYPTO_LINT_OFF,
+    PYPTO_LINT_WARN, /* the call succeeds; its status has the findings as diagnostics, to be cleared */
+    PYPTO_LINT_ERROR /* it fails with the first (LINT); outputs are there */
+} pypto_lint;
+
 typedef struct pypto_worker_options {
     size_t size;               /* sizeof(pypto_worker_options) */
     const int32_t *device_ids; /* distinct, >= 0; names in reports, no hardware */
@@ -74,11 +82,12 @@ typedef struct pypto_worker_options {
      * never. */
     bool (*interrupted)(void *context);
     void *interrupt_context;
+    pypto_lint lint;
 } pypto_worker_options;
 
-#define PYPTO_WORKER_OPTIONS_INIT                                                 \
-    {                                                                             \
-        sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL \
+#define PYPTO_WORKER_OPTIONS_INIT                                                                 \
+    {                                                                                             \
+        sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF \
     }
 
 /* Starts the workers and waits until each is ready. */

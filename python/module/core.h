@@ -43,6 +43,9 @@ core_state *core_state_of(PyObject *module); /* never NULL */
 
 /* Sets the exception for a failed status, which is released. Always returns NULL, for `return`. */
 PyObject *errors_raise(pypto_status *status);
+/* Issues a Python warning for each diagnostic of a successful status, which is released. False with an exception set
+ * when a warning became one. */
+bool errors_warn(pypto_status *status);
 /* The same for one diagnostic without a place. Returns false. */
 bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -73,6 +73,35 @@ PyObject *errors_raise(pypto_status *status)
     return NULL;
 }
 
+/* Warns of one diagnostic, at its line of the script. */
+static bool warn_of(const pypto_diagnostic *d)
+{
+    pypto_diagnostic alone = *d;
+    alone.next = NULL;
+    const pypto_status status = {d->kind, &alone};
+    char *whole = pypto_status_text(&status);
+    PyObject *module = PyImport_ImportModule("pypto.errors");
+    PyObject *done = NULL;
+    if (whole == NULL)
+        PyErr_NoMemory();
+    else if (module != NULL)
+        done = PyObject_CallMethod(module, "warn", "NNi", words(whole), words(d->span.file),
+                                   (int)d->span.line);
+    free(whole);
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+bool errors_warn(pypto_status *status)
+{
+    bool good = true;
+    for (const pypto_diagnostic *d = status->diagnostics; good && d != NULL; d = d->next)
+        good = warn_of(d);
+    pypto_status_clear(status);
+    return good;
+}
+
 bool errors_refuse(diag_code code, const char *hint, const char *format, ...)
 {
     pypto_status status = STATUS_OK;

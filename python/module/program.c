@@ -143,19 +143,23 @@ static PyObject *call(program_object *self, const pypto_worker_options *base,
     }
     if (!status_ok(status))
         return errors_raise(&status);
+    if (!errors_warn(&status))
+        return NULL;
     Py_RETURN_NONE;
 }
 
-/* run(arguments, device_ids, title) */
+/* run(arguments, device_ids, title, lint); lint is a pypto_lint */
 static PyObject *program_run(PyObject *object, PyObject *args)
 {
     program_object *self = (program_object *)object;
     PyObject *values, *ids, *names, *result = NULL;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     int32_t *device_ids = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!s:run", &PyTuple_Type, &values, &PyList_Type, &ids,
-                          &options.title))
+    int lint;
+    if (!PyArg_ParseTuple(args, "O!O!si:run", &PyTuple_Type, &values, &PyList_Type, &ids,
+                          &options.title, &lint))
         return NULL;
+    options.lint = (pypto_lint)lint;
     const pld_function *host = host_function(self);
     names = host == NULL ? NULL : host_names(host);
     call_arguments held = {0};

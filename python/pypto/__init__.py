@@ -18,6 +18,8 @@ from .errors import (
     DeviceError,
     Error,
     InternalError,
+    LintError,
+    LintWarning,
     WorkerDiedError,
 )
 
@@ -36,6 +38,8 @@ __all__ = [
     "DeviceError",
     "Error",
     "InternalError",
+    "LintError",
+    "LintWarning",
     "WorkerDiedError",
     "__version__",
 ]

@@ -42,4 +42,6 @@ class Program:
     output_dir: str
     parameters: list[tuple[str, str, list[int] | None, str]]
     stats: dict[str, Any]
-    def run(self, arguments: tuple[Any, ...], device_ids: list[int], title: str, /) -> None: ...
+    def run(
+        self, arguments: tuple[Any, ...], device_ids: list[int], title: str, lint: int, /
+    ) -> None: ...

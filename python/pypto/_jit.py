@@ -126,7 +126,9 @@ class JITFunction:
             if self._plane == _CHIP and config is not None and config.distributed_config is None:
                 device_ids = [config.device_id]
             bound = self._arguments(args, kwargs)
-            self._program(bound, platform).run(bound, device_ids, _title(self.__name__))
+            self._program(bound, platform).run(
+                bound, device_ids, _title(self.__name__), _lint_of(config)
+            )
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.
             error.__traceback__ = None
@@ -282,6 +284,14 @@ def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
         raise PyptoTypeError(
             f"{name}(): config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
         ) from None
+
+
+# RunConfig.lint as the library knows it: pypto_lint of worker.h.
+LINT_LEVELS = {"off": 0, "warn": 1, "error": 2}
+
+
+def _lint_of(config: Any) -> int:
+    return LINT_LEVELS[getattr(config, "lint", "warn")]
 
 
 def _title(name: str) -> str:

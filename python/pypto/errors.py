@@ -129,12 +129,31 @@ class CollectiveMismatchError(DeviceError):
     """Ranks that do not call the same collectives with the same operands in the same order."""
 
 
+class LintError(DeviceError):
+    """A call ended well, and RunConfig(lint="error") makes an error of what the lint has found in it."""
+
+
+class LintWarning(_builtins.UserWarning):
+    """A call ended well, but its program uses signals in a way that works by luck. See RunConfig.lint."""
+
+
 class WorkerDiedError(DeviceError):
     """A worker process ended in the middle of a call."""
 
 
 class InternalError(Error, RuntimeError):
     """A defect of this package. Please report it."""
+
+
+_warned: dict[_Any, _Any] = {}
+
+
+def warn(text: str, file: str | None, line: int) -> None:
+    """Warns of something at a line of the script; the same thing once, unless filters say otherwise."""
+    import warnings
+
+    message = text.split(": LintError ", 1)[-1]
+    warnings.warn_explicit(message, LintWarning, file or "<pypto>", max(line, 1), registry=_warned)
 
 
 def make(kind: str, text: str, rows: list[tuple[_Any, ...]]) -> BaseException:

@@ -49,6 +49,13 @@ bool channel_block(int64_t window_bytes, int32_t channels, int32_t ranks, int64_
     return size_add(channels_at(window_bytes), bytes, block);
 }
 
+const channel_record *channel_record_at(const char *window, int64_t bytes, int32_t ranks,
+                                        int32_t channel)
+{
+    return (const channel_record *)(const void *)(window + channels_at(bytes) +
+                                                  channel * channel_bytes(ranks));
+}
+
 /* ---- finding one ---- */
 
 static flag_line *flags_of(const collective *c, int32_t rank)

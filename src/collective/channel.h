@@ -62,6 +62,13 @@ int32_t channel_count(pld_collectives collectives, int64_t bytes, int32_t ranks)
 /* Bytes of a window and the channels behind it. False: more than can be counted. */
 bool channel_block(int64_t window_bytes, int32_t channels, int32_t ranks, int64_t *block);
 
+/* ---- what a rank has done, for the lint ---- */
+
+struct channel_record;
+/* Of a rank's part of a channel; `window` is the first byte of its slice of the window. */
+const struct channel_record *channel_record_at(const char *window, int64_t bytes, int32_t ranks,
+                                               int32_t channel);
+
 /* ---- use, for the collectives ---- */
 
 #define FLAG_MESSAGE 56
@@ -100,6 +107,11 @@ typedef struct channel_record {
     int32_t line;
     uint32_t rounds; /* so far */
     uint32_t busy;   /* a core of this rank is inside */
+    /* all_to_all_v: a count that was more than fits. */
+    int32_t clamped_line; /* 0: none */
+    int32_t clamped_rank;
+    int32_t clamped_count;
+    int32_t clamped_to;
 } channel_record;
 
 typedef struct flag_line {

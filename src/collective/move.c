@@ -206,9 +206,8 @@ void(pld_all_to_all)(pld_core *core, const pld_tensor *input, const pld_tensor *
     collective_leave(&c);
 }
 
-/* The counts of a vector of P cells, each at most `rows`. */
-static void read_counts(pld_core *core, const pld_tensor *counts, int32_t ranks, int64_t rows,
-                        int32_t *out)
+/* The counts of a vector of P cells. */
+static void read_counts(pld_core *core, const pld_tensor *counts, int32_t ranks, int32_t *out)
 {
     char name[NAME_TEXT], shape[LIST_TEXT];
     if (counts->dtype != PYPTO_INT32 || counts->ndim < 1 || counts->shape[0] < ranks)
@@ -222,8 +221,20 @@ static void read_counts(pld_core *core, const pld_tensor *counts, int32_t ranks,
         if (out[p] < 0)
             task_fail(core, DIAG_BAD_COLLECTIVE,
                       "send_counts[%d] is %d: a count of rows cannot be negative", p, out[p]);
-        if (out[p] > rows)
-            out[p] = (int32_t)rows;
+    }
+}
+
+/* A count of more rows than a part has counts those; the lint tells of it. */
+static void clamp_counts(const collective *c, int32_t *counts, int64_t rows)
+{
+    for (int32_t p = 0; p < c->comm->nranks; ++p) {
+        if (counts[p] <= rows)
+            continue;
+        c->record->clamped_line = c->core->line;
+        c->record->clamped_rank = p;
+        c->record->clamped_count = counts[p];
+        c->record->clamped_to = (int32_t)rows;
+        counts[p] = (int32_t)rows;
     }
 }
 
@@ -246,7 +257,7 @@ void(pld_all_to_all_v)(pld_core *core, const pld_tensor *input, const pld_tensor
                   task_describe(core, recv_counts, name, sizeof name),
                   describe_list(shape, sizeof shape, recv_counts->shape, recv_counts->ndim), ranks);
     int32_t send[PYPTO_MAX_RANKS], received[PYPTO_MAX_RANKS];
-    read_counts(core, send_counts, ranks, target->shape[0] / ranks, send);
+    read_counts(core, send_counts, ranks, send);
     const collective_call call =
         describe_target(COLLECTIVE_ALL_TO_ALL_V, comm, target, elements_in(target, ranks));
     const exchange x = {.source = input->data,
@@ -258,6 +269,7 @@ void(pld_all_to_all_v)(pld_core *core, const pld_tensor *input, const pld_tensor
                         .received = received};
     collective c;
     collective_enter(&c, core, signal, &call);
+    clamp_counts(&c, send, target->shape[0] / ranks);
     run_exchange(&c, &x);
     for (int32_t p = 0; p < ranks; ++p)
         atomic_store_explicit((_Atomic int32_t *)(void *)recv_counts->data + p, received[p],

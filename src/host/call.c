@@ -284,6 +284,10 @@ static pypto_status run_call(pypto_worker *w, pypto_program *program, const pypt
             end_failed_call(w, &status);
         } else {
             stage_out(&host);
+            if (w->lint != PYPTO_LINT_OFF)
+                lint_call(&host, &status);
+            if (w->lint == PYPTO_LINT_WARN)
+                status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
         }
         if (w->usable) {
             queue_shrink(&w->queues, w->writers, w->device_count);

@@ -65,6 +65,7 @@ struct pypto_worker {
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
     void *interrupt_context;
+    pypto_lint lint;
     pypto_worker *next; /* in the list of live sets, and in the pool */
     pypto_worker *next_idle;
 };
@@ -200,5 +201,8 @@ pypto_status report_deaths(pypto_worker *w);
 /* A success when there is no deadlock. */
 PYPTO_NODISCARD pypto_status report_deadlock(pypto_worker *w, uint64_t call);
 void report_states(pypto_worker *w, uint64_t call, pypto_status *status);
+
+/* lint.c: what a call that has ended well has done with its signals. */
+void lint_call(pld_host *host, pypto_status *status);
 
 #endif

@@ -113,6 +113,7 @@ pypto_status pypto_call(const pypto_worker_options *options, pypto_program *prog
            (size_t)options->device_count * sizeof *w->device_ids);
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
+    w->lint = options->lint;
     status = pypto_worker_run(w, program, args, count);
     w->interrupted = NULL;
     if (w->usable)

@@ -14,7 +14,7 @@ bool waits_for_signal(const wait_entry *wait)
 const signal_entry *account(const look *l, int32_t rank, int64_t cell_offset)
 {
     const signal_entry *e = segment_signal(segment_rank(&l->w->seg, rank), cell_offset, l->call);
-    return e != NULL && e->call == l->call && e->cell_offset == cell_offset ? e : NULL;
+    return e != NULL && signal_is(e, cell_offset, l->call) ? e : NULL;
 }
 
 uint64_t senders_of(const look *l, int64_t cell_offset)

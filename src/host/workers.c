@@ -272,6 +272,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->start = options->start;
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
+    w->lint = options->lint;
     w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
     w->processes = alloc_zeroed(n, (int64_t)sizeof *w->processes);
     w->threads = alloc_zeroed(n, (int64_t)sizeof *w->threads);

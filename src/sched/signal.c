@@ -2,6 +2,7 @@
  * here by three orders: the notify's read-modify-write is seq_cst (a release of all that the task
  * did), the wait's load is seq_cst (an acquire), and the sleeper count is read after the one and
  * raised before the other (segment.h, Bell). */
+#include "sched/account.h"
 #include "sched/describe.h"
 #include "sched/sched.h"
 
@@ -147,47 +148,6 @@ static int64_t cell_index(pld_core *core, const pld_tensor *signal, const int64_
     return index;
 }
 
-/* ---- accounts, for reports ---- */
-
-static signal_entry *account_of(pld_core *core, const pld_tensor *signal, int64_t cell_offset,
-                                int32_t device, const int64_t *cell)
-{
-    signal_entry *e = segment_signal(core->owner->header, cell_offset, core->call);
-    if (e == NULL) {
-        atomic_store_explicit(&core->owner->header->signals_lost, core->call, memory_order_relaxed);
-        return NULL;
-    }
-    if (e->call == core->call)
-        return e;
-    *e = (signal_entry){.cell_offset = cell_offset,
-                        .call = core->call,
-                        .device = device,
-                        .buffer = signal->window->buffer,
-                        .ndim = signal->ndim};
-    for (int32_t d = 0; d < signal->ndim; ++d)
-        e->cell[d] = cell[d];
-    return e;
-}
-
-static void account_notify(pld_core *core, signal_entry *e, int64_t value, pld_notify_op op)
-{
-    if (e == NULL)
-        return;
-    ++e->notifies;
-    e->sum = op == PLD_SET ? value : e->sum + value;
-    e->program = core->program;
-    e->function = core->function_index;
-    e->line = core->line;
-}
-
-static void account_wait(pld_core *core, const pld_tensor *signal, const wait_entry *wait,
-                         const int64_t *cell)
-{
-    signal_entry *e = account_of(core, signal, wait->cell_offset, core->owner->rank, cell);
-    if (e != NULL)
-        ++e->waits;
-}
-
 /* ---- notify and wait ---- */
 
 void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const int64_t *cell,
@@ -199,13 +159,15 @@ void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const i
     const pld_window *w = signal->window;
     char *at = w->device_base + w->stride * device + (signal->data + index * 4 - w->base);
     _Atomic int32_t *target = (_Atomic int32_t *)(void *)at;
+    signal_entry *account =
+        account_notify(core, signal, at - core->owner->seg.base, device, cell, value, op);
     if (op == PLD_SET)
         atomic_exchange_explicit(target, (int32_t)value, memory_order_seq_cst);
     else
-        atomic_fetch_add_explicit(target, (int32_t)value, memory_order_seq_cst);
+        account_added(core, account,
+                      atomic_fetch_add_explicit(target, (int32_t)value, memory_order_seq_cst),
+                      value);
     rank_ring(&core->owner->seg, segment_rank(&core->owner->seg, device));
-    const int64_t offset = at - core->owner->seg.base;
-    account_notify(core, account_of(core, signal, offset, device, cell), value, op);
 }
 
 /* What a wait for a cell is, in words for reports and as a condition. */
@@ -241,11 +203,12 @@ void(pld_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell, in
                               .cell_offset = signal->data + index * 4 - core->owner->seg.base,
                               .expected = (int32_t)expected,
                               .cmp = (int32_t)cmp};
-    if (!wait_satisfied(&core->owner->seg, &quick)) {
+    const bool at_once = wait_satisfied(&core->owner->seg, &quick);
+    if (!at_once) {
         core->wait = describe_wait(core, WAIT_SIGNAL, signal, index, cell, expected, cmp);
         task_wait(core);
     }
-    account_wait(core, signal, &quick, cell);
+    account_wait(core, signal, &quick, cell, at_once);
 }
 
 void(pld_defer_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell,
@@ -264,5 +227,5 @@ void(pld_defer_wait)(pld_core *core, const pld_tensor *signal, const int64_t *ce
         task_fail(core, DIAG_OUT_OF_MEMORY, "no memory for another deferred wait");
     const wait_entry wait = describe_wait(core, WAIT_DEFERRED, signal, index, cell, expected, cmp);
     core->deferred[core->deferred_count++] = wait;
-    account_wait(core, signal, &wait, cell);
+    account_wait(core, signal, &wait, cell, false);
 }

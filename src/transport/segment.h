@@ -101,21 +101,52 @@ static inline void wait_copy(wait_entry *to, const wait_entry *from)
 }
 static_assert(sizeof(wait_entry) % 8 == 0, "wait entries are whole words");
 
-/* What a rank has done with one signal cell in a call. */
+/* A line of a program. */
+typedef struct signal_place {
+    int32_t function; /* + 1 */
+    int32_t line;     /* 0: none */
+} signal_place;
+
+/* What a rank has done with one signal cell in a call. Written by that rank; the atomic fields are read by others
+ * meanwhile, the rest by the host while the rank is parked or has ended its part. */
 typedef struct signal_entry {
-    int64_t cell_offset; /* from the segment's first byte; 0: free */
-    uint64_t call;       /* an entry of an earlier call is free too */
-    int64_t notifies;    /* sent to it */
-    int64_t sum;         /* of their values since the latest set, which counts as its value */
-    int64_t waits;       /* that have been satisfied by it; own cells only */
-    int32_t device;      /* whose cell it is */
-    int32_t buffer;      /* allocation */
-    int32_t program;     /* of the latest notify: where */
+    _Atomic int64_t cell_offset; /* from the segment's first byte; 0: free */
+    _Atomic uint64_t call;       /* an entry of an earlier call is free too */
+    _Atomic int64_t notifies;    /* sent to it */
+    int64_t sum;     /* of their values since the latest set, which counts as its value */
+    int64_t waits;   /* that have been satisfied by it; own cells only */
+    int32_t device;  /* whose cell it is */
+    int32_t buffer;  /* allocation */
+    int32_t program; /* of the latest notify: where */
     int32_t function;
     int32_t line;
     int32_t ndim;
     int64_t cell[PYPTO_MAX_DIMS];
+    /* For the lint. */
+    signal_place set;          /* the latest that was no reset by the owner */
+    signal_place added;        /* the latest */
+    signal_place wrapped;      /* an addition beyond the range of INT32 */
+    signal_place reused;       /* a wait that only old arrivals have satisfied */
+    signal_place reused_after; /* the wait that had seen them before */
+    bool lowered;              /* something was set or taken away */
+    int32_t waiter;            /* program of the latest wait */
+    struct {                   /* the latest satisfied wait */
+        int64_t arrivals;      /* notifies of all ranks, when they were last counted */
+        int64_t own;           /* of the own ones among them */
+        int32_t value;
+        int32_t expected;
+        int32_t cmp;
+        signal_place place;
+        const void *task; /* compared, never followed */
+        int64_t block;
+    } last;
 } signal_entry;
+
+static inline bool signal_is(const signal_entry *e, int64_t cell_offset, uint64_t call)
+{
+    return atomic_load_explicit(&e->call, memory_order_acquire) == call &&
+           atomic_load_explicit(&e->cell_offset, memory_order_relaxed) == cell_offset;
+}
 
 /* Cells of which a rank keeps an account in one call; of more there is none. */
 #define SIGNAL_SLOTS 2048
@@ -158,6 +189,10 @@ typedef struct rank_header {
     /* Found by hashing the cell's offset; written by the owner, read by the host while it is parked. */
     _Alignas(CACHE_LINE) signal_entry signals[SIGNAL_SLOTS];
     _Atomic uint64_t signals_lost; /* the latest call in which a cell found no slot */
+    /* The entries of the latest call that has any. */
+    uint64_t signals_call;
+    int32_t signals_count;
+    uint16_t signals_used[SIGNAL_SLOTS];
     /* Bit n % DONE_WINDOW: dispatch n, later than `completed`, is done. */
     _Alignas(CACHE_LINE) _Atomic uint64_t done[DONE_WINDOW / 64];
 } rank_header;
@@ -168,7 +203,8 @@ static inline signal_entry *segment_signal(rank_header *h, int64_t cell_offset, 
     const uint64_t hash = (uint64_t)(cell_offset >> 2) * 0x9e3779b97f4a7c15u;
     for (uint64_t probe = 0; probe < 8; ++probe) {
         signal_entry *e = &h->signals[((hash >> 48) + probe) % SIGNAL_SLOTS];
-        if (e->call != call || e->cell_offset == cell_offset)
+        if (atomic_load_explicit(&e->call, memory_order_acquire) != call ||
+            atomic_load_explicit(&e->cell_offset, memory_order_relaxed) == cell_offset)
             return e;
     }
     return NULL;

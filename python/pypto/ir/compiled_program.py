@@ -12,7 +12,7 @@ import sys
 
 from .. import _core, _source
 from .._dtypes import DTYPES, DataType
-from .._jit import _settings_of, _title
+from .._jit import _lint_of, _settings_of, _title
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -141,7 +141,7 @@ class Runnable:
             args = self._with_baked(args)
         if len(args) != len(self.parameters):
             args, made = self._with_outputs(args)
-        self._program.run(args, device_ids, _title(self.name))
+        self._program.run(args, device_ids, _title(self.name), _lint_of(config))
         if not made:
             return None
         return made[0] if len(made) == 1 else tuple(made)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
+_LINT = ("off", "warn", "error")
 _FULL_SWIMLANE = 4
 _ALIAS = "enable_l2_swimlane"
 
@@ -29,6 +30,8 @@ class RunConfig:
                         none. Every platform runs on this machine's CPUs.
     distributed_config  the devices of a host function; None is one device, id 0
     device_id           the device of a program without a host function
+    lint                what is done when a call ends well, but its program uses signals in a way that
+                        works by luck: "warn" (pypto.LintWarning), "error" (pypto.LintError), "off"
 
     The others are checked and recorded, so that programs which set them run unchanged. Raises
     ValueError or TypeError for values that no run could have.
@@ -61,6 +64,7 @@ class RunConfig:
     analyze_auto_scopes_for_deps: bool = False
     memory_planner: Any = None
     dump_ptoas_passes: bool = False
+    lint: str = "warn"
 
     def __post_init__(self) -> None:
         if self.platform not in _PLATFORMS:
@@ -79,6 +83,8 @@ class RunConfig:
                 "distributed_config must be a pypto.ir.DistributedConfig, "
                 f"not {type(self.distributed_config).__name__}"
             )
+        if self.lint not in _LINT:
+            raise PyptoValueError(f"lint must be one of {', '.join(_LINT)}, got {self.lint!r}")
         self.enable_chip_swimlane = _swimlane_level(self.enable_chip_swimlane)
         self.enable_dump_args = int(self.enable_dump_args)
         for name, (rule, good) in _RING_RULES.items():
