@@ -110,7 +110,7 @@ void account_wait(pld_core *core, const pld_tensor *signal, const wait_entry *wa
     } else if (at_once && !sibling && value == e->last.value && own == e->last.own &&
                wait->expected <= e->last.expected) {
         const int64_t arrivals = arrivals_at(core, wait->cell_offset);
-        if (arrivals == e->last.arrivals && e->reused.line == 0) {
+        if (arrivals > 0 && arrivals == e->last.arrivals && e->reused.line == 0) {
             e->reused = here(core);
             e->reused_after = e->last.place;
         }

@@ -1,0 +1,206 @@
+"""The lint: what it says of signals that work by luck, and that it is silent about their correct twins."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pypto
+from pypto.runtime import RunConfig
+from programs import config, from_text
+from transfers import host_of
+
+
+def findings(ranks, body, lint="warn", shape=(4, 2)):
+    """What the lint says of a body on INT32 cells: texts of warnings, one for each finding."""
+    cells = np.zeros((2, ranks, *shape), dtype=np.int32)
+    settings = config(ranks)
+    settings.lint = lint
+    host = host_of(body, "INT32", shape)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        host(cells[0], cells[1], config=settings)
+    assert all(w.category is pypto.LintWarning for w in caught)
+    return [str(w.message) for w in caught]
+
+
+# A barrier by hand among all ranks, in cell [0, 1]; how it is reset follows it.
+BARRIER = """
+for i in pl.range(3):
+    for to in pl.range(n):
+        pld.system.notify(win, to, [0, 1], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(win, [0, 1], {expected}, cmp=pld.WaitCmp.Ge)
+    {reset}
+"""
+
+# (name, code, words of the message, wrong body, correct twin). Everything happens in one order, so that the lint
+# has to find it.
+CASES = [
+    (
+        "reuse",
+        "PYPTO-W601",
+        ["was satisfied at once by what the wait at", "nothing has come since"],
+        """
+pld.system.notify(win, nxt, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+for i in pl.range(2):
+    pld.system.wait(win, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+""",
+        """
+for i in pl.range(2):
+    pld.system.notify(win, nxt, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(win, [0, 0], i + 1, cmp=pld.WaitCmp.Ge)
+""",
+    ),
+    (
+        "mixed",
+        "PYPTO-W602",
+        ["is set here, and added to at", "use NotifyOp.AtomicAdd"],
+        """
+if me == 0:
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.Set)
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+else:
+    pld.system.wait(win, [0, 0], 2, cmp=pld.WaitCmp.Ge)
+""",
+        """
+if me == 0:
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.Set)
+    pld.system.notify(win, 1, [1, 0], 1, op=pld.NotifyOp.AtomicAdd)
+else:
+    pld.system.wait(win, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+    pld.system.wait(win, [1, 0], 1, cmp=pld.WaitCmp.Ge)
+    pld.system.notify(win, 1, [1, 0], 0, op=pld.NotifyOp.Set)
+""",
+    ),
+    (
+        "overshot",
+        "PYPTO-W603",
+        ["a wait for == 1 on", "went on to 2", "WaitCmp.Ge"],
+        """
+if me == 0:
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(win, [1, 0], 1, cmp=pld.WaitCmp.Ge)
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+else:
+    pld.system.wait(win, [0, 0], 1, cmp=pld.WaitCmp.Eq)
+    pld.system.notify(win, 0, [1, 0], 1, op=pld.NotifyOp.AtomicAdd)
+""",
+        """
+if me == 0:
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(win, [1, 0], 1, cmp=pld.WaitCmp.Eq)
+    pld.system.notify(win, 1, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+else:
+    pld.system.wait(win, [0, 0], 1, cmp=pld.WaitCmp.Eq)
+    pld.system.notify(win, 0, [1, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    pld.system.wait(win, [0, 0], 2, cmp=pld.WaitCmp.Eq)
+""",
+    ),
+    (
+        "remains",
+        "PYPTO-W604",
+        ["a signal of barrier, is 3 at the end of the call", "(notified at"],
+        """
+bell = pld.tensor.barrier(bell)
+pld.system.notify(bell, nxt, [0, 0], 3, op=pld.NotifyOp.AtomicAdd)
+""",
+        """
+bell = pld.tensor.barrier(bell)
+pld.system.notify(bell, nxt, [0, 0], 3, op=pld.NotifyOp.AtomicAdd)
+pld.system.wait(bell, [0, 0], 3, cmp=pld.WaitCmp.Ge)
+pld.system.notify(bell, me, [0, 0], -3, op=pld.NotifyOp.AtomicAdd)
+bell = pld.tensor.barrier(bell)
+""",
+    ),
+    (
+        "wrapped",
+        "PYPTO-W605",
+        ["went beyond the range of INT32"],
+        """
+pld.system.notify(win, me, [0, 0], 2147483647, op=pld.NotifyOp.AtomicAdd)
+pld.system.notify(win, me, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+""",
+        """
+pld.system.notify(win, me, [0, 0], 2147483646, op=pld.NotifyOp.AtomicAdd)
+pld.system.notify(win, me, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+""",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_mistake_and_twin(case, transport):
+    _, code, words, wrong, right = case
+    texts = findings(2, wrong)
+    assert texts and all(code in text for text in texts)
+    for word in words:
+        assert word in texts[0]
+    assert findings(2, right) == []
+
+
+@pytest.mark.parametrize(
+    "expected, reset",
+    [
+        ("n * (i + 1)", "pass"),
+        ("n", "pld.system.notify(win, me, [0, 1], -n, op=pld.NotifyOp.AtomicAdd)"),
+    ],
+    ids=["threshold", "credit"],
+)
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_correct_barriers_are_silent(ranks, expected, reset, transport):
+    """A reset by credit can let ranks get ahead by one barrier, and still nothing is reused."""
+    assert findings(ranks, BARRIER.format(expected=expected, reset=reset)) == []
+
+
+def test_levels():
+    body = CASES[0][3]
+    assert findings(2, body, lint="off") == []
+    with pytest.raises(pypto.LintError, match="was satisfied at once") as caught:
+        findings(2, body, lint="error")
+    assert caught.value.diagnostics[0].code == "PYPTO-W601"
+    with pytest.raises(ValueError, match="lint must be one of off, warn, error, got 'loud'"):
+        RunConfig(lint="loud")
+
+
+def test_a_finding_is_told_once_for_all_ranks():
+    assert len(findings(4, CASES[0][3])) == 1
+
+
+CLAMPED = """
+NR = pl.dynamic("NR")
+
+@pl.jit.incore
+def kernel(inp: pl.Tensor[[4, 8], pl.FP32], counts: pl.Tensor[[2], pl.INT32],
+           got: pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]],
+           signal: pl.InOut[pld.DistributedTensor[[2, 1], pl.INT32]],
+           received: pl.InOut[pld.DistributedTensor[[2, 1], pl.INT32]]):
+    got = pld.tensor.all_to_all_v(inp, got, signal, counts, received)
+
+@pl.jit
+def wrapper(inp: pl.Tensor[[4, 8], pl.FP32], counts: pl.Tensor[[2], pl.INT32],
+            got: pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]],
+            signal: pl.InOut[pld.DistributedTensor[[2, 1], pl.INT32]],
+            received: pl.InOut[pld.DistributedTensor[[2, 1], pl.INT32]]):
+    kernel(inp, counts, got, signal, received)
+
+@pl.jit.host
+def host(inp: pl.Tensor[[2, 4, 8], pl.FP32], counts: pl.Tensor[[2, 2], pl.INT32]):
+    got_buf = pld.alloc_window_buffer([4, 8], dtype=pl.FP32)
+    signal_buf = pld.alloc_window_buffer(8)
+    received_buf = pld.alloc_window_buffer(8)
+    for r in pl.range(2):
+        got = pld.window(got_buf, [4, 8], dtype=pl.FP32)
+        signal = pld.window(signal_buf, [2, 1], dtype=pl.INT32)
+        received = pld.window(received_buf, [2, 1], dtype=pl.INT32)
+        wrapper(inp[r], counts[r], got, signal, received, device=r)
+"""
+
+
+def test_counts_above_what_a_part_holds():
+    host = from_text(CLAMPED)["host"]
+    inp = np.zeros((2, 4, 8), dtype=np.float32)
+    with pytest.warns(pypto.LintWarning, match=r"PYPTO-W606.*send_counts\[1\] of rank 0 is 5"):
+        host(inp, np.int32([[1, 5], [2, 2]]), config=config(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        host(inp, np.int32([[1, 2], [2, 0]]), config=config(2))
