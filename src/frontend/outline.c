@@ -264,8 +264,8 @@ bool lower_outlined(lowering *fl, const outline_request *request)
 
 /* ---- one operation ---- */
 
-/* An operand of the wrapper's as the kernel sees it. */
-static ir_operand operand_inside(outlining *o, const ir_operand *operand)
+/* An operand as the kernel sees it, under its name in the script; one without has that of the parameter. */
+static ir_operand operand_inside(outlining *o, const ir_operand *operand, const char *role)
 {
     ir_operand inside = *operand;
     dsl_value v = {.kind = VALUE_NONE};
@@ -276,10 +276,13 @@ static ir_operand operand_inside(outlining *o, const ir_operand *operand)
     ir_var *outer = has_variables(&v) ? value_var(&v) : NULL;
     if (outer == NULL)
         return inside;
+    ir_var *param = captured(o, outer);
+    if (outer->is_made)
+        param->name = role;
     if (operand->kind == IR_OPERAND_VAR)
-        inside.var = captured(o, outer);
+        inside.var = param;
     else
-        inside.expr = ir_ref(o->fl->a, captured(o, outer));
+        inside.expr = ir_ref(o->fl->a, param);
     return inside;
 }
 
@@ -299,7 +302,7 @@ dsl_value lower_as_task(lowering *fl, const op_call *call)
     s->operand_count = op->param_count;
     s->operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
     for (int32_t i = 0; i < op->param_count; i++)
-        s->operands[i] = operand_inside(&o, &call->operands[i]);
+        s->operands[i] = operand_inside(&o, &call->operands[i], op->params[i].name);
     drop_unused(&o);
     ir_stmt *submission = emit_scope_call(&o, &request);
     if (fl->ir->plane == PLD_PLANE_HOST)

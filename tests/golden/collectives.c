@@ -62,12 +62,12 @@ static void barrier(pld_core *core, int64_t NR, const pld_tensor *signal)
 /* broadcast: in-core kernel, collectives.py:32 */
 #line 32
 static void broadcast(pld_core *core, int64_t NR, const pld_tensor *data, const pld_tensor *signal,
-                      int32_t t0)
+                      int32_t root)
 {
     (void)NR;
 
 #line 32
-    pld_broadcast(core, data, signal, t0);
+    pld_broadcast(core, data, signal, root);
 }
 
 /* chip: per-device wrapper, collectives.py:22 */
@@ -239,7 +239,7 @@ static const pld_param broadcast_params[] = {
     {"NR", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INDEX, 0, {0}, -1, 0},
     {"data", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_FP32, 2, {-1, 8}, -1, PLD_READS | PLD_WRITES},
     {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1, PLD_READS | PLD_WRITES},
-    {"t0", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INT32, 0, {0}, -1, 0},
+    {"root", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INT32, 0, {0}, -1, 0},
 };
 static const char *const broadcast_dims[] = {"NR"};
 static const pld_function broadcast_function = {

@@ -441,3 +441,234 @@ def test_places(body, factor):
     host = frame(body, "INT32", [1, 8], windows=[SIGNAL])
     x = np.full((3, 1, 8), 1, np.int32)
     assert_same(outputs(host, x, "INT32"), x * factor)
+
+
+def test_the_result_is_the_window_itself():
+    """Under its new name it is passed to dispatches and further collectives, also after paths met."""
+    body = """
+first = pld.tensor.all_to_all(data, other, signal)
+if n > 2:
+    last = first
+else:
+    last = data
+last = pld.tensor.allreduce(last, signal)
+"""
+    for ranks in (2, 3):
+        windows = [("other", f"[{ranks}, 8]", "INT32"), SIGNAL]
+        host = frame(body, "INT32", [ranks, 8], windows=windows, result="last")
+        x = values((ranks, ranks, 8), "INT32")
+        moved = x.transpose(1, 0, 2) if ranks > 2 else x
+        assert_same(outputs(host, x, "INT32"), np.stack([moved.sum(axis=0, dtype=np.int32)] * ranks))
+
+
+def test_in_an_inlined_function():
+    text = FRAME.replace(
+        "@pl.jit.host",
+        """@pl.jit.inline
+def twice(win, cells):
+    win = pld.tensor.allreduce(win, cells)
+    return pld.tensor.allreduce(win, cells)
+
+@pl.jit.host""",
+    )
+    windows = "    s_buf = pld.alloc_window_buffer([n], dtype=pl.INT32)\n    s = pld.window(s_buf, [n], dtype=pl.INT32)"
+    body = "    data = twice(data, s)"
+    host = from_text(text.format(inp="8", out="8", dtype="INT32", windows=windows, body=body, result="data"))["host"]
+    x = values((3, 8), "INT32")
+    assert_same(outputs(host, x, "INT32"), [x.sum(axis=0, dtype=np.int32) * 3] * 3)
+
+
+@pytest.mark.parametrize("returns", ["", " -> pld.DistributedTensor[[1, 8], pl.INT32]"])
+def test_returned(returns):
+    """The window is over when the caller has it: what it gets is nothing, but the collective has run."""
+    text = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[1, 8], pl.INT32], win: pl.Out[pld.DistributedTensor[[1, 8], pl.INT32]]):
+    pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], win)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 1, 8], pl.INT32])RETURNS:
+    buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    data = pld.window(buf, [1, 8], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        fill(x[r], data, device=r)
+    return pld.tensor.allreduce(data)
+""".replace("RETURNS", returns)
+    host = from_text(text)["host"]
+    x = values((2, 1, 8), "INT32")
+    assert host(x, config=config(2)) is None
+    assert "pld.tensor.allreduce(" in (host.compile().output_dir / "program.ir").read_text()
+
+
+# ---- signals that are made ----
+
+
+def test_names_of_made_signals():
+    """They count from 0 and leave out what the program calls so itself."""
+    body = """
+__allreduce_signal_1 = 5
+pld.tensor.allreduce(data)
+pld.tensor.allreduce(data)
+"""
+    program = frame(body, "INT32", [1, 8]).compile()
+    text = (program.output_dir / "program.ir").read_text()
+    for n in (0, 2):
+        assert f"var __allreduce_signal_world_size_{n}:" in text
+        assert f"var __allreduce_signal_{n}:" in text
+        assert re.search(rf"^buffer \d __allreduce_signal_buf_{n}: devices all", text, re.M)
+    assert "__allreduce_signal_buf_1" not in text
+
+
+# ---- groups of devices ----
+
+GROUPS = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[8], pl.INT32], win: pl.Out[pld.DistributedTensor[[8], pl.INT32]]):
+    pl.store(pl.load(x, [0], [8]), [0], win)
+
+@pl.jit.incore
+def give(win: pld.DistributedTensor[[8], pl.INT32], y: pl.Out[pl.Tensor[[8], pl.INT32]]):
+    pl.store(pl.load(win, [0], [8]), [0], y)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 8], pl.INT32], y: pl.Out[pl.Tensor[[2, NR, 8], pl.INT32]]):
+    a_buf = pld.alloc_window_buffer([8], dtype=pl.INT32)
+    b_buf = pld.alloc_window_buffer([8], dtype=pl.INT32)
+    s_buf = pld.alloc_window_buffer([4], dtype=pl.INT32)
+    a = pld.window(a_buf, [8], dtype=pl.INT32)
+    b = pld.window(b_buf, [8], dtype=pl.INT32)
+    s = pld.window(s_buf, [3], dtype=pl.INT32)
+    for r in pl.range(1, 4):
+        fill(x[r], a, device=r)
+    fill(x[0], b, device=0)
+    fill(x[2], b, device=2)
+    b = pld.tensor.allreduce(b)
+    for i in pl.range(2):
+        a = pld.tensor.allreduce(a, s)
+    b = pld.tensor.broadcast(b, ROOT, root=1)
+    for r in pl.range(1, 4):
+        give(a, y[0, r], device=r)
+    give(b, y[1, 0], device=0)
+    give(b, y[1, 2], device=2)
+"""
+
+
+def test_groups(transport):
+    """A range of devices, and two that are not neighbours; device 2 is of both."""
+    text = GROUPS.replace("ROOT", "pld.window(t_buf, [2], dtype=pl.INT32)")
+    text = text.replace("    a = pld.w", "    t_buf = pld.alloc_window_buffer([2], dtype=pl.INT32)\n    a = pld.w", 1)
+    host = from_text(text)["host"]
+    x = values((5, 8), "INT32")
+    y = np.zeros((2, 5, 8), np.int32)
+    host(x, y, config=config(5))
+    expected = np.zeros_like(y)
+    expected[0, 1:4] = x[1:4].sum(axis=0, dtype=np.int32) * 3
+    expected[1, [0, 2]] = x[0] + x[2]
+    assert_same(y, expected)
+
+
+def test_one_signal_for_two_groups():
+    """Its ranks would be those of both groups."""
+    with pytest.raises(pypto.InternalError, match="must resolve to the same comm-domain scope"):
+        from_text(GROUPS.replace("ROOT", "s"))["host"].compile()
+
+
+# ---- what only a run can tell ----
+
+
+@pytest.mark.parametrize(
+    "body, error, words",
+    [
+        (
+            "pld.tensor.allreduce(data, pld.window(signal_buf, [2], dtype=pl.INT32))",
+            "PYPTO-R509",
+            r"parameter 'signal'\) of shape \[2\] does not fit 3 ranks",
+        ),
+        ("pld.tensor.broadcast(data, signal, root=3)", "PYPTO-R510", "root"),
+        ("pld.tensor.reduce_scatter(data, signal)", "PYPTO-R510", "does not have a part for each of 3 ranks"),
+    ],
+)
+def test_wrong_for_the_number_of_devices(body, error, words, transport):
+    host = frame(body, "INT32", [4, 8], windows=[("signal", "[n]", "INT32")])
+    x = values((3, 4, 8), "INT32")
+    with pytest.raises(pypto.DeviceError, match=words) as raised:
+        outputs(host, x, "INT32")
+    assert re.match(rf"<text \d+>:19: \[{error}\]", str(raised.value))
+    x = values((4, 4, 8), "INT32")  # the workers are still there
+    assert_same(outputs(frame("pld.tensor.allreduce(data)", "INT32", [4, 8]), x, "INT32")[0], x.sum(0, dtype=np.int32))
+
+
+def test_a_signal_that_is_not_zero():
+    """A dispatch has left a cell of it set; the report names the line of the collective."""
+    text = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[1, 8], pl.INT32], win: pl.Out[pld.DistributedTensor[[1, 8], pl.INT32]],
+         cells: pl.InOut[pld.DistributedTensor[[NR], pl.INT32]]):
+    pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], win)
+    pl.write(cells, [0], 7)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 1, 8], pl.INT32]):
+    buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    cell_buf = pld.alloc_window_buffer([pld.world_size()], dtype=pl.INT32)
+    data = pld.window(buf, [1, 8], dtype=pl.INT32)
+    cells = pld.window(cell_buf, [pld.world_size()], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        fill(x[r], data, cells, device=r)
+    pld.tensor.allreduce(data, cells)
+"""
+    with pytest.raises(pypto.DeviceError, match="cell 0 of signal .* is 7") as raised:
+        from_text(text)["host"](values((2, 1, 8), "INT32"), config=config(2))
+    assert re.match(r"<text \d+>:16: \[PYPTO-R509\]: allreduce failed", str(raised.value))
+
+
+def test_many_rounds_on_one_signal(transport):
+    """Dispatches and collectives of several kinds on the same windows, without anything in between."""
+    body = """
+for i in pl.range(25):
+    data = pld.tensor.allreduce(data, signal, op=pld.ReduceOp.Max)
+    other = pld.tensor.all_to_all(data, other, signal)
+    signal = pld.tensor.barrier(signal)
+    other = pld.tensor.reduce_scatter(other, signal)
+    data = pld.tensor.broadcast(other, signal, root=1)
+    data = pld.tensor.all_to_all(other, data_again, signal)
+    for r in pl.range(n):
+        bump(data, i, device=r)
+"""
+    kernel = """
+@pl.jit.incore
+def bump(win: pl.InOut[pld.DistributedTensor[[3, 40], pl.INT32]], i: pl.Scalar[pl.INT32]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    t = pl.load(win, [0, 0], [3, 40])
+    win = pl.store(t + (me + i), [0, 0], win)
+
+@pl.jit.host"""
+    windows = """
+    data_again = pld.window(data_buf, [3, 40], dtype=pl.INT32)
+    other_buf = pld.alloc_window_buffer([3, 40], dtype=pl.INT32)
+    other = pld.window(other_buf, [3, 40], dtype=pl.INT32)
+    signal_buf = pld.alloc_window_buffer([n, 1], dtype=pl.INT32)
+    signal = pld.window(signal_buf, [n, 1], dtype=pl.INT32)
+"""
+    text = FRAME.replace("@pl.jit.host", kernel.strip("\n"))
+    body = "\n".join("    " + line for line in body.strip().split("\n"))
+    host = from_text(
+        text.format(inp="3, 40", out="3, 40", dtype="INT32", windows=windows, body=body, result="data")
+    )["host"]
+    x = values((3, 3, 40), "INT32")
+    state = x.copy()
+    for i in range(25):
+        state[:] = state.max(axis=0)
+        other = state.transpose(1, 0, 2).copy()
+        sums = [other[:, rank].sum(axis=0, dtype=np.int32) for rank in range(3)]
+        for rank in range(3):
+            other[rank, rank] = sums[rank]
+        state = np.stack([np.stack([other[1, rank]] * 3) for rank in range(3)])
+        state += np.arange(i, i + 3, dtype=np.int32).reshape(3, 1, 1)
+    assert_same(outputs(host, x, "INT32"), state)
+
+
+def test_more_than_16_devices():
+    x = values((20, 1, 8), "INT32")
+    host = frame("data = pld.tensor.allreduce(data)\npld.tensor.broadcast(data, signal, root=19)", "INT32", [1, 8], windows=[SIGNAL])
+    assert_same(outputs(host, x, "INT32"), np.stack([x.sum(axis=0, dtype=np.int32)] * 20))
