@@ -7,9 +7,9 @@ from pypto.ir import DistributedConfig
 from pypto.runtime import RunConfig
 
 
-def options(modes=()):
-    """The command line: which devices, which platform, whether to stop after compiling; and which of its modes,
-    of an example that shows several ways of one thing. The first is the default."""
+def options(modes=(), flags={}):
+    """The command line: which devices, which platform, whether to stop after compiling; which of its modes, of an
+    example that shows several ways of one thing (the first is the default); and flags of its own, with their help."""
     caller = sys.modules["__main__"].__doc__.partition("\n")[0]
     parser = argparse.ArgumentParser(description=caller)
     parser.add_argument(
@@ -19,6 +19,8 @@ def options(modes=()):
     parser.add_argument("-p", "--platform", default="cpu", help="cpu, a2a3, a2a3sim, a5 or a5sim (default: cpu)")
     if modes:
         parser.add_argument("--mode", choices=modes, default=modes[0], help=f"which way to show (default: {modes[0]})")
+    for flag, meaning in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=meaning)
     parser.add_argument("--compile-only", action="store_true", help="compile, and do not run")
     return parser.parse_args()
 

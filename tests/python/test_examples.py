@@ -10,9 +10,18 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
-MODES = {"05_remote_load_store": ["load", "store"], "06_put_get": ["put", "get"]}
+MODES = {
+    "05_remote_load_store": ["load", "store"],
+    "06_put_get": ["put", "get"],
+    "11_builtin_allreduce": ["kernel", "host"],
+    "12_broadcast": ["hand", "builtin"],
+    "13_allgather": ["hand", "builtin"],
+    "14_reduce_scatter": ["hand", "builtin"],
+    "15_all_to_all": ["hand", "builtin"],
+}
 WAYS = [(path, ["--mode", mode] if mode else []) for path in EXAMPLES for mode in MODES.get(path.stem, [""])]
-NAMES = [" ".join([path.stem, *mode[1:]]) for path, mode in WAYS]
+WAYS += [(FOLDER / "04_barrier.py", ["--use-builtin"])]
+NAMES = [" ".join([path.stem, *mode[-1:]]) for path, mode in WAYS]
 
 
 def run(example, *arguments, **environment):

@@ -435,6 +435,7 @@ def host(x: pl.Tensor[[2, NR, 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[2, NR, 1, 6
         ("if n > 5:\n    pld.tensor.allreduce(data)\nelse:\n    pld.tensor.broadcast(data, signal, root=0)", 1),
         ("for i in pl.range(4):\n    if i > 1:\n        signal = pld.tensor.barrier(signal)\n        pld.tensor.allreduce(data, signal)", 9),
         ("for r in pl.range(n):\n    pld.tensor.allreduce(data, signal)", 27),
+        ("for r in pl.range(n):\n    pld.tensor.broadcast(data, signal, root=r)\npld.tensor.allreduce(data)", 3),
     ],
 )
 def test_places(body, factor):

@@ -145,8 +145,8 @@ EXERCISES = {
     "01_hello_rank": {"the example": EXAMPLE},
     "02_programming_model": {"the example": EXAMPLE},
     "03_window_buffer": {"the example": EXAMPLE},
-    "04_barrier": {"the example": EXAMPLE, "--use-builtin": COLLECTIVES},
-    "05_remote_load_store": {"the example, both modes": EXAMPLE, "its barrier built in": COLLECTIVES},
+    "04_barrier": {"the example, by hand and built in": EXAMPLE},
+    "05_remote_load_store": {"the example, both modes, its barrier built in": EXAMPLE},
     "06_put_get": {"the example, both modes": EXAMPLE},
     "07_dynamic_rank_count": {"the example": EXAMPLE},
 }
