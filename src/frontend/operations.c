@@ -181,9 +181,10 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
     const ir_expr **exprs = arena_array(fl->a, const ir_expr *, v->count);
     for (int32_t i = 0; i < v->count; i++) {
         if (v->items[i].kind != VALUE_SCALAR) {
-            report(fl->fe, DIAG_KIND_MISMATCH, v->items[i].span, "convert it: pl.cast(x, pl.INDEX)",
-                   "%s %d must be an integer scalar, not %s", name, i,
-                   describe(fl->a, &v->items[i]));
+            report(
+                fl->fe, DIAG_BAD_INDEX, v->items[i].span, "convert it: pl.cast(x, pl.INDEX)",
+                "%s %d must be an integer scalar, not %s: each entry must be an index expression",
+                name, i, describe(fl->a, &v->items[i]));
             return false;
         }
         exprs[i] = v->items[i].expr;

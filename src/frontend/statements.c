@@ -163,12 +163,31 @@ static bool is_submission(lowering *fl, const syntax_expr *e)
     return calls_path(fl, e, "pl.submit") || calls_path(fl, e, "pl.spmd_submit");
 }
 
+/* One name for two values: the second would take the first one's place unseen. What is named _ is not
+ * wanted. */
+static bool is_repeated(const syntax_expr *target, int64_t index)
+{
+    const char *name = target->items.items[index]->text;
+    for (int64_t i = 0; i < index && strcmp(name, "_") != 0; i++) {
+        const syntax_expr *other = target->items.items[i];
+        if (other->kind == SYNTAX_NAME && strcmp(other->text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Names, and in the result of pl.submit a tuple of names: (a, b), tid = pl.submit(...). */
 static bool check_unpacked(lowering *fl, const syntax_expr *target, bool nested)
 {
     for (int64_t i = 0; i < target->items.count; i++) {
         const syntax_expr *item = target->items.items[i];
         const bool inner = nested && is_sequence(item);
+        if (item->kind == SYNTAX_NAME && is_repeated(target, i)) {
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, item->span,
+                   "name each value, or write _ for those not needed",
+                   "conflicting bindings: '%s' is named for two values", item->text);
+            return false;
+        }
         if (item->kind == SYNTAX_NAME || (inner && check_unpacked(fl, item, false)))
             continue;
         if (!inner)

@@ -48,8 +48,20 @@ static bool eval_bound(lowering *fl, const syntax_expr *e, int32_t d, const ir_e
     int64_t number = 0;
     if (e == NULL)
         return true;
-    if (!eval_integer(fl, e, arena_printf(fl->a, "index element %d", d), &v))
+    v = eval(fl, e);
+    if (v.kind != VALUE_POISON && (v.kind != VALUE_SCALAR || !ir_is_integer(v.expr->dtype)))
+        return bad_index(
+            fl, e->span, "convert it: pl.cast(x, pl.INDEX)",
+            arena_printf(fl->a,
+                         "index element %d must be an integer scalar, not %s: it must be an "
+                         "index expression",
+                         d, describe(fl->a, &v)));
+    if (v.kind == VALUE_POISON)
         return false;
+    if (is_beyond_index(v.expr))
+        return bad_index(fl, e->span, "use a smaller number",
+                         arena_printf(fl->a, "index element %d: %s does not fit index", d,
+                                      constant_text(fl->a, v.expr)));
     if (ir_is_const_int(v.expr, &number) && number < 0)
         return bad_index(
             fl, e->span, "indices count from the start",

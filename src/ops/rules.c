@@ -184,9 +184,10 @@ static bool check_list(op_call *call, int32_t index)
     for (int32_t i = 0; i < operand->count; i++) {
         const ir_expr *entry = operand->exprs[i];
         if (!ir_is_integer(entry->dtype))
-            return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
-                             "%s %d must be an integer scalar, not %s", param->name, i,
-                             pypto_dtype_name(entry->dtype));
+            return rule_fail(call, DIAG_BAD_INDEX, operand, "convert it: pl.cast(x, pl.INDEX)",
+                             "%s %d must be an integer scalar, not %s: each entry must be an index "
+                             "expression",
+                             param->name, i, pypto_dtype_name(entry->dtype));
         if (!fits_index(call, param, operand, entry))
             return false;
         int64_t value = 0;
@@ -240,6 +241,19 @@ static const char *word_hint(op_call *call, const op_param *param, const ir_oper
     return near == NULL ? "write one of them" : arena_printf(a, "did you mean '%s'?", near);
 }
 
+/* "Invalid rounding mode: " for a parameter that takes words of RoundingMode. */
+static const char *invalid(op_call *call, const op_param *param)
+{
+    text out = {.a = call->program->a};
+    text_add(&out, "");
+    for (const char *at = param->enum_name; param->kind == OPERAND_WORD && *at != '\0'; at++) {
+        const bool upper = *at >= 'A' && *at <= 'Z';
+        text_printf(&out, "%s%c", upper ? " " : "", upper ? *at - 'A' + 'a' : *at);
+    }
+    return param->kind == OPERAND_WORD ? arena_printf(call->program->a, "Invalid%s: ", out.bytes)
+                                       : "";
+}
+
 static bool check_enum(op_call *call, int32_t index)
 {
     const op_param *param = &call->op->params[index];
@@ -248,8 +262,8 @@ static bool check_enum(op_call *call, int32_t index)
         enum_member_name(param->enum_name, operand->number) != NULL)
         return true;
     return rule_fail(call, DIAG_KIND_MISMATCH, operand, word_hint(call, param, operand),
-                     "%s must be %s, not %s", param->name, enum_choices(call, param),
-                     operand_phrase(call, operand));
+                     "%s%s must be %s, not %s", invalid(call, param), param->name,
+                     enum_choices(call, param), operand_phrase(call, operand));
 }
 
 /* A number becomes the member that it stands for. */

@@ -457,7 +457,7 @@ static void test_subscripts(void **state)
         {HOST("    a = x[0, 4]\n"), {"PYPTO-T208", 1, 8, "index 4 is outside dimension 1", NULL}},
         {HOST("    a = x[0:5, 2:6]\n"), {"PYPTO-T208", 1, 8, "index 2 to 5 is outside", NULL}},
         {HOST("    a = x[1.5]\n"),
-         {"PYPTO-T210", 1, 10, "index element 0 must be an integer scalar", NULL}},
+         {"PYPTO-T207", 1, 10, "index element 0 must be an integer scalar", NULL}},
         {HOST("    a = pl.slice(x, [1, 4, N], [0, 1, 0])\n"),
          {"PYPTO-T208", 1, 31, "past the end of dimension 1", NULL}},
     };

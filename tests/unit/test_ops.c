@@ -322,7 +322,7 @@ static void test_load(void **state)
     refuses(x, OP_LOAD, OPERANDS(tensor, number(x, 0), pair(x, 4, 8)), DIAG_KIND_MISMATCH,
             "offsets must be a list or tuple");
     refuses(x, OP_LOAD, OPERANDS(tensor, list2(x, ir_float(x->a, 1.0), somewhere), pair(x, 4, 8)),
-            DIAG_KIND_MISMATCH, "offsets 0 must be an integer scalar");
+            DIAG_BAD_INDEX, "offsets 0 must be an integer scalar");
     refuses(x, OP_LOAD, OPERANDS(plain(x, IR_COMM), pair(x, 0, 0), pair(x, 4, 8)),
             DIAG_KIND_MISMATCH, "tensor expected Tensor or DistributedTensor, got CommCtx");
 }
