@@ -72,12 +72,14 @@ static void grow_names(lowering *fl)
     grown.bindings = arena_array(fl->a, binding *, capacity);
     grown.assignments = arena_array(fl->a, int32_t, capacity);
     grown.storage = arena_array(fl->a, name_storage, capacity);
+    grown.crossings = arena_array(fl->a, name_crossing, capacity);
     grown.slots = arena_array(fl->a, int64_t, capacity);
     for (int64_t i = 0; i < count; i++) {
         grown.names[i] = names->names[i];
         grown.bindings[i] = names->bindings[i];
         grown.assignments[i] = names->assignments[i];
         grown.storage[i] = names->storage[i];
+        grown.crossings[i] = names->crossings[i];
         grown.slots[i] = names->slots[i];
     }
     *names = grown;

@@ -66,6 +66,12 @@ typedef struct name_storage {
     ir_var *guard;
 } name_storage;
 
+/* An answer of crosses_scopes(), which looks through the whole function. */
+typedef struct name_crossing {
+    bool known;
+    bool crosses;
+} name_crossing;
+
 typedef struct name_scope {
     map index; /* name -> &positions[i] */
     const char **names;
@@ -73,6 +79,7 @@ typedef struct name_scope {
     int32_t
         *assignments; /* statements of the function that bind the name; a parameter counts as one */
     name_storage *storage;
+    name_crossing *crossings;
     int64_t *slots; /* per name: scratch of whoever collects names, -1 between uses */
     int64_t count;
     int64_t capacity;

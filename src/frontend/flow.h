@@ -47,7 +47,12 @@ void note_bound(lowering *fl, int64_t name, const flow_path *paths, binding *con
                 int64_t count);
 /* Fails at run time where the name has not been bound. Behind that it is, for the path at hand. */
 void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span);
+
+/* ---- mentions.c ---- */
+
 /* Whether the first mention of the name, in the order of evaluation, reads it. */
 bool reads_first(const syntax_block *block, const char *name);
+/* Whether the function may read, outside of a scope, what the name was bound to in it. */
+bool crosses_scopes(lowering *fl, int64_t name);
 
 #endif

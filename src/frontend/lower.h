@@ -42,6 +42,7 @@
  *   statements.h   statements.c    assignments and returns
  *   flow.h         flow.c          paths, what names are bound to where they meet; if
  *                  open_names.c    names that a loop binds only if it has had a turn
+ *                  mentions.c      looking ahead in the text: where names are read and bound
  *   loops.h        loops.c         for and while, break and continue
  *                  loop_ends.c     what names are bound to in the next turn, and behind the loop
  *                  carries.c       explicit carries: init_values and pl.yield_

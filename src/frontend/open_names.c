@@ -18,8 +18,6 @@
 #include "frontend/flow.h"
 #include "frontend/lower.h"
 
-#include <string.h>
-
 /* ---- where a name is bound ---- */
 
 static void set_guard(lowering *fl, const name_storage *own, const bound_place *place)
@@ -172,54 +170,4 @@ void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span)
     bound->open = false;
     bound->origin = b;
     scope_set(fl, name, bound);
-}
-
-/* ---- syntax ---- */
-
-typedef enum mention_kind { MENTION_NONE, MENTION_READ, MENTION_BOUND } mention_kind;
-
-static bool is_name(void *context, const syntax_expr *e)
-{
-    const char *const *name = context;
-    return e->kind == SYNTAX_NAME && strcmp(e->text, *name) == 0;
-}
-
-static bool expr_mentions(const syntax_expr *e, const char *name)
-{
-    return syntax_any(e, is_name, &name);
-}
-
-/* `x[i] = value` reads x. */
-static mention_kind target_mention(const syntax_expr *target, const char *name)
-{
-    if (!expr_mentions(target, name))
-        return MENTION_NONE;
-    return target->kind == SYNTAX_SUBSCRIPT ? MENTION_READ : MENTION_BOUND;
-}
-
-static mention_kind first_mention(const syntax_block *block, const char *name)
-{
-    mention_kind kind = MENTION_NONE;
-    for (int64_t i = 0; i < block->count && kind == MENTION_NONE; i++) {
-        const syntax_stmt *s = block->items[i];
-        if (expr_mentions(s->value, name) ||
-            (s->kind == SYNTAX_AUGMENTED && expr_mentions(s->target, name)))
-            return MENTION_READ;
-        kind = target_mention(s->target, name);
-        for (int64_t k = 0; k < s->items.count && kind == MENTION_NONE; k++) {
-            const bool is_target = s->kind == SYNTAX_WITH && k % 2 == 1;
-            if (expr_mentions(s->items.items[k], name))
-                kind = is_target ? target_mention(s->items.items[k], name) : MENTION_READ;
-        }
-        if (kind == MENTION_NONE)
-            kind = first_mention(&s->body, name);
-        if (kind == MENTION_NONE)
-            kind = first_mention(&s->orelse, name);
-    }
-    return kind;
-}
-
-bool reads_first(const syntax_block *block, const char *name)
-{
-    return first_mention(block, name) == MENTION_READ;
 }

@@ -212,8 +212,9 @@ static flow_path lower_scope_body(lowering *fl, outlining *o, const outline_requ
             lower_values(&body, op_find("pl.tile.get_block_idx"), NULL, 0, request->block_span, -1),
             request->block_span);
     lower_block(&body, request->body);
-    clear_late_vars(&body);
     const flow_path end = path_here(&body, entered, body.block, false);
+    settle_loop_variables(&body, &end);
+    clear_late_vars(&body);
     scope_undo(&body, fl->trail.count);
     fl->notes->temporaries = notes.temporaries;
     return end;

@@ -2,6 +2,7 @@
 #ifndef FRONTEND_OUTLINE_INTERNAL_H
 #define FRONTEND_OUTLINE_INTERNAL_H
 
+#include "frontend/flow.h"
 #include "frontend/scopes.h"
 
 /* A variable of the function around, and the parameter that it is inside. */
@@ -30,6 +31,8 @@ void settle_names(lowering *fl, const name_set *names, const outline_request *re
 ir_var *captured(outlining *o, ir_var *outer);
 /* Binds the names to what they are inside, for the lowering of the body. */
 void enter_names(lowering *inside, outlining *o, const name_set *names);
+/* At the end of the body: variables of its loops that are read behind it become numbers of it. */
+void settle_loop_variables(lowering *inside, const flow_path *end);
 /* A value of the body in terms of the function around. False: it exists in the body only. */
 bool value_outside(const outlining *o, dsl_value *v);
 /* Binds a name that the body has bound to what that is outside. */

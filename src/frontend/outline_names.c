@@ -210,6 +210,16 @@ void enter_names(lowering *inside, outlining *o, const name_set *names)
 
 /* ---- from inside to outside ---- */
 
+void settle_loop_variables(lowering *inside, const flow_path *end)
+{
+    for (int64_t i = 0; i < end->changes.count; i++) {
+        const int64_t name = end->changes.items[i].name;
+        binding *b = end->changes.items[i].b;
+        if (b->state == BINDING_LOOP_END && !b->open && crosses_scopes(inside, name))
+            keep_loop_variable(inside, name, b);
+    }
+}
+
 /* The variable outside that a handle of the body stands for; NULL when there is none. */
 static ir_var *outer_of(const outlining *o, const ir_var *var)
 {
@@ -270,11 +280,9 @@ void leave_name(const outlining *o, int64_t name, const binding *b)
                       .other_span = b->other_span,
                       .by_loop = b->by_loop,
                       .depth = fl->depth};
-    if (b->state == BINDING_LOOP_END)
-        left->v = scalar_value(ir_ref(fl->a, b->loop->target), b->span);
     if (inside) {
         left->span = o->f->span;
-        left->scope = o->results;
+        left->scope = crosses_scopes(fl, name) ? o->results : NULL;
     }
     /* A number that the function around has already goes on as a number: loops carry it. */
     const binding *before = fl->names.bindings[name];

@@ -261,10 +261,19 @@ void lower_with(lowering *fl, const syntax_stmt *s)
         row->lower(fl, &sc);
 }
 
+static const scope_row *loop_row(lowering *fl, const syntax_stmt *s)
+{
+    return find_row(loops, sizeof loops / sizeof loops[0], called_path(fl, s->value));
+}
+
+bool is_scope_loop(lowering *fl, const syntax_stmt *s)
+{
+    return s->kind == SYNTAX_FOR && loop_row(fl, s) != NULL;
+}
+
 bool lower_scope_loop(lowering *fl, const syntax_stmt *s)
 {
-    const scope_row *row =
-        find_row(loops, sizeof loops / sizeof loops[0], called_path(fl, s->value));
+    const scope_row *row = loop_row(fl, s);
     if (row == NULL)
         return false;
     const scope sc = {s, s->value, row->word, NULL};

@@ -40,6 +40,8 @@ bool bad_scope(lowering *fl, pypto_span span, const char *hint, const char *mess
 /* ---- scopes.c ---- */
 
 void lower_with(lowering *fl, const syntax_stmt *s);
+/* Whether the loop is one of those that lower_scope_loop() lowers. */
+bool is_scope_loop(lowering *fl, const syntax_stmt *s);
 /* for i in pl.spmd(n): or pl.split_aiv(2, mode=...): True: it was one of them, and is done. */
 bool lower_scope_loop(lowering *fl, const syntax_stmt *s);
 /* pl.dump_tag(x) */

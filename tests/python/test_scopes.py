@@ -695,3 +695,100 @@ def test_a_window_needs_a_device():
     """
     with pytest.raises(ParserTypeError, match="passes a window"):
         run_host(body)
+
+
+# ---- names that scopes use for themselves ----
+
+ADD_ROWS = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for j in pl.range({turns}):
+            t = pl.add(pl.load(z, [j, 0], [1, 8]), {amount})
+            pl.store(t, [j, 0], z)
+"""
+
+
+def added(turns, amount):
+    return ADD_ROWS.format(turns=turns, amount=amount)
+
+
+def branch(text):
+    return text.replace("\n    ", "\n        ")
+
+
+@pytest.mark.parametrize(
+    "body, first_row",
+    [
+        (added(4, 1) + added(4, 2), 3),
+        ("    for q in pl.range(3):\n" + branch(added(4, 1) + added(3, 2)), 9),
+        (
+            "    if peer == 0:\n"
+            + branch(added(4, 1))
+            + "    else:\n"
+            + branch(added(4, 2))
+            + added(2, 4),
+            5,
+        ),
+        ("    for j in pl.range(2):\n" + branch(added(4, 1)) + added(4, 2), 4),
+        (added("peer + 4", 1) + added("peer + 2", 2), 3),
+    ],
+    ids=["twice", "in a loop", "in branches", "name of a loop outside", "computed turns"],
+)
+def test_scopes_with_the_same_names_have_nothing_to_do_with_each_other(body, first_row):
+    x, z = run(body)
+    assert (z[0, 0] == first_row).all()
+
+
+def test_a_scope_does_not_wait_for_an_earlier_one_that_uses_the_same_names():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for j in pl.range(2):
+            pld.system.wait(sig, [0, 0], j + 1, cmp=pld.WaitCmp.Ge)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for j in pl.range(2):
+            pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    z[0, 0] = 1
+    """
+    x, z = run(body, ranks=2)
+    assert (z[:, 0, 0] == 1).all()
+
+
+def test_a_loop_variable_of_a_scope_is_read_behind_it():
+    body = added(4, 1) + "    z[5, 0] = pl.cast(j, pl.INT32)\n"
+    x, z = run(body)
+    assert z[0, 5, 0] == 3
+
+
+def test_a_loop_of_a_scope_without_turns_leaves_its_variable():
+    body = "    j = 7\n" + added("peer", 1) + "    z[5, 0] = pl.cast(j, pl.INT32)\n"
+    x, z = run(body)
+    assert z[0, 5, 0] == 7
+
+
+def test_the_second_scope_reads_what_the_first_left_in_the_name():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for j in pl.range(6):
+            z[j, 0] = 1
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for j in pl.range(peer):
+            z[j, 1] = 1
+        z[7, 1] = pl.cast(j, pl.INT32)
+    """
+    x, z = run(body)
+    assert z[0, 7, 1] == 5
+
+
+def test_a_number_of_a_scope_goes_around_the_loop_past_a_continue():
+    body = """
+    k = pl.const(1, pl.INT32)
+    for q in pl.range(4):
+        z[q, 0] = k
+        with pl.at(level=pl.Level.CORE_GROUP):
+            k = z[q, 0] * 3
+            z[7, 0] = k
+        if q < 3:
+            continue
+        k = pl.const(0, pl.INT32)
+    """
+    x, z = run(body)
+    assert z[0, :8, 0].tolist() == [1, 3, 9, 27, 0, 0, 0, 81]
