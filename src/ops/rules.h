@@ -72,6 +72,7 @@ bool rule_cmp(op_call *call, ir_type *result);
 bool rule_select(op_call *call, ir_type *result);
 bool rule_transpose(op_call *call, ir_type *result);
 bool rule_transpose_view(op_call *call, ir_type *result);
+bool rule_tensor_view(op_call *call, ir_type *result);
 bool rule_concat(op_call *call, ir_type *result);
 bool rule_set_valid(op_call *call, ir_type *result);
 bool rule_fillpad(op_call *call, ir_type *result);

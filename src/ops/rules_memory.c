@@ -346,3 +346,17 @@ bool rule_reshape_memory(op_call *call, ir_type *result)
                          ir_kind_name(source->kind), (long long)have, (long long)want);
     return rule_check_packed(call, shape, result);
 }
+
+bool rule_tensor_view(op_call *call, ir_type *result)
+{
+    const ir_operand *valid = rule_given(call, "valid_shape");
+    const ir_operand *layout = rule_given(call, "layout");
+    if (valid != NULL)
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, valid, "give it to the pl.load that follows",
+                         "a view of a tensor is valid as a whole: no valid_shape");
+    if (layout != NULL && layout->number != 0)
+        return rule_fail(call, DIAG_BAD_ARGUMENTS, layout,
+                         "load a tile and exchange its axes: pl.transpose(t, -2, -1)",
+                         "a view has the layout ND");
+    return rule_reshape_memory(call, result);
+}

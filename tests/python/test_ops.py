@@ -793,6 +793,27 @@ def test_assemble_into_tensors():
     np.testing.assert_array_equal(out, expected)
 
 
+def test_tensor_view():
+    """The same memory under another shape; what is stored through it shows."""
+    a = ramp((4, 6))
+    out = moved(
+        [
+            "v = pl.tensor.view(x, [8, 3])",
+            "w = pl.tensor.view(z, shape=[2, 12], layout=pl.TensorLayout.ND)",
+            "pl.store(pl.reshape(pl.load(v, [0, 0], [8, 3]), [2, 12]), [0, 0], w)",
+        ],
+        a,
+    )
+    np.testing.assert_array_equal(out, a)
+    for view, words in [
+        ("pl.tensor.view(x, [5, 5])", "has 24 elements, the shape asks for 25"),
+        ("pl.tensor.view(x, [24], [12])", "no valid_shape"),
+        ("pl.tensor.view(x, [6, 4], layout=pl.DN)", "a view has the layout ND"),
+    ]:
+        with pytest.raises(pypto.Error, match=words):
+            moved([f"v = {view}", "pl.store(pl.load(v, [0, 0], [1, 1]), [0, 0], z)"], a)
+
+
 def test_slices_out_of_range():
     ask = "n = pl.cast(pl.read(y, [0, 0]), pl.INDEX)"
     store = "pl.store(pl.load(v, [0, 0], [1, 1]), [0, 0], z)"
