@@ -67,7 +67,7 @@ def build(pair, folder):
     program = os.path.join(folder, pair.name + "_mpi")
     mpicc = command("mpicc.openmpi", "mpicc")
     subprocess.run(
-        [mpicc, "-std=c17", "-D_GNU_SOURCE", "-O3", "-o", program, str(ROOT / "bench" / (pair.name + "_mpi.c"))],
+        [mpicc, "-std=c17", "-D_GNU_SOURCE", "-O3", "-march=native", "-o", program, str(ROOT / "bench" / (pair.name + "_mpi.c"))],
         check=True,
     )
     return program
