@@ -11,20 +11,19 @@
 
 typedef struct fold {
     int64_t width; /* bytes of an element */
-    /* `acc` has room for FOLD_PIECE elements of 8 bytes; count is FOLD_PIECE at most. */
-    void (*first)(void *acc, const void *source, int64_t count);
-    void (*next)(void *acc, const void *source, int64_t count);
-    void (*result)(void *target, void *acc, int64_t count);
+    /* Folds `count` elements of `sources` into each of `targets`. A target may be a source, but not
+     * overlap one otherwise. */
+    void (*run)(const char *const *sources, int32_t source_count, char *const *targets,
+                int32_t target_count, int64_t count);
 } fold;
 
 /* How elements of a type are folded; NULL for a type without arithmetic. */
 const fold *fold_of(pypto_dtype dtype, pld_reduce_op op);
 
-/* Elements folded at a time: what they take stays in the first-level cache. */
-#define FOLD_PIECE 1024
-
-/* Folds `count` (at most FOLD_PIECE) elements of `sources` into each of `targets`, which may be sources too. */
-void fold_piece(const fold *f, const char *const *sources, int32_t source_count,
-                char *const *targets, int32_t target_count, int64_t count);
+/* The sets of loops that fold_of() chooses from: fold_loops.c, compiled for every CPU of the architecture and
+ * for those with wider vectors. */
+const fold *fold_of_any_cpu(pypto_dtype dtype, pld_reduce_op op);
+const fold *fold_of_avx2(pypto_dtype dtype, pld_reduce_op op);
+const fold *fold_of_avx512(pypto_dtype dtype, pld_reduce_op op);
 
 #endif

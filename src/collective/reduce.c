@@ -43,6 +43,9 @@ static void check_mode(pld_core *core, const pld_tensor *signal, pld_mode mode, 
               describe_list(shape, sizeof shape, signal->shape, signal->ndim), ranks);
 }
 
+/* Bytes of a rank between two looks at the poison. */
+#define FOLD_PIECE (64 * 1024)
+
 /* Folds elements [begin, end): sources and targets are the addresses of element 0. */
 static void fold_range(pld_core *core, const fold *f, const char *const *sources,
                        int32_t source_count, char *const *targets, int32_t target_count,
@@ -50,13 +53,14 @@ static void fold_range(pld_core *core, const fold *f, const char *const *sources
 {
     const char *from[PYPTO_MAX_RANKS];
     char *to[PYPTO_MAX_RANKS];
-    for (int64_t at = begin; at < end; at += FOLD_PIECE) {
+    const int64_t most = FOLD_PIECE / f->width;
+    for (int64_t at = begin; at < end; at += most) {
         const int64_t left = end - at;
         for (int32_t i = 0; i < source_count; ++i)
             from[i] = sources[i] + at * f->width;
         for (int32_t i = 0; i < target_count; ++i)
             to[i] = targets[i] + at * f->width;
-        fold_piece(f, from, source_count, to, target_count, left < FOLD_PIECE ? left : FOLD_PIECE);
+        f->run(from, source_count, to, target_count, left < most ? left : most);
         task_check(core);
     }
 }

@@ -18,6 +18,21 @@
 
 #include "worker_sets.h"
 
+/* ---- random numbers ---- */
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int64_t below(uint64_t *state, int64_t limit)
+{
+    return (int64_t)(next_random(state) % (uint64_t)limit);
+}
+
 /* ---- folds ---- */
 
 static uint32_t folded(pypto_dtype dtype, pld_reduce_op op, const void *const *values,
@@ -28,7 +43,7 @@ static uint32_t folded(pypto_dtype dtype, pld_reduce_op op, const void *const *v
         sources[i] = values[i];
     uint32_t result = 0;
     char *target = (char *)&result;
-    fold_piece(fold_of(dtype, op), sources, count, &target, 1, 1);
+    fold_of(dtype, op)->run(sources, count, &target, 1, 1);
     return result;
 }
 
@@ -83,6 +98,58 @@ static void test_integers_wrap(void **state)
     assert_null(fold_of(PYPTO_FP32, (pld_reduce_op)9));
 }
 
+/* Sources and targets of a fold, in one block that begins where the test likes. */
+enum { FOLD_SOURCES = 3, FOLD_BYTES = 648 };
+
+typedef const fold *(*fold_set)(pypto_dtype dtype, pld_reduce_op op);
+
+static void check_set(fold_set set, pypto_dtype dtype, pld_reduce_op op, int64_t count,
+                      int64_t shift, uint64_t *random)
+{
+    static char inputs[FOLD_SOURCES][FOLD_BYTES], results[FOLD_SOURCES][FOLD_BYTES];
+    static char expected[FOLD_BYTES];
+    const char *sources[FOLD_SOURCES];
+    char *target = expected, *targets[FOLD_SOURCES];
+    for (int s = 0; s < FOLD_SOURCES; ++s) {
+        for (size_t i = 0; i < FOLD_BYTES; ++i)
+            inputs[s][i] = (char)below(random, 256);
+        sources[s] = inputs[s] + shift;
+        targets[s] = results[s] + shift;
+    }
+    const size_t bytes = (size_t)(count * set(dtype, op)->width);
+    fold_of_any_cpu(dtype, op)->run(sources, FOLD_SOURCES, &target, 1, count);
+    memcpy(results, inputs, sizeof results);
+    set(dtype, op)->run((const char *const *)targets, FOLD_SOURCES, targets, FOLD_SOURCES, count);
+    for (int s = 0; s < FOLD_SOURCES; ++s) {
+        if (memcmp(expected, targets[s], bytes) != 0)
+            fail_msg("dtype %d op %d count %lld target %d", (int)dtype, (int)op, (long long)count,
+                     s);
+        memcpy(targets[s], inputs[s] + shift, bytes);
+    }
+    assert_memory_equal(results, inputs, sizeof results);
+}
+
+/* Every bit pattern counts as an element. The loops for wider vectors give the bits of those for any CPU, whatever
+ * the count, wherever the memory begins, also in place, and touch nothing behind. */
+static void test_vectors_do_not_change_bits(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 14, 16, 17, 31, 33, 64, 79};
+    fold_set sets[3] = {fold_of, fold_of_any_cpu};
+    int set_count = 2;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2"))
+        sets[set_count++] = fold_of_avx2;
+#endif
+    uint64_t random = 20;
+    for (int dtype = 0; dtype < PYPTO_DTYPE_COUNT; ++dtype)
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; ++c)
+            for (int op = PLD_SUM; op <= PLD_PROD && fold_of(dtype, op) != NULL; ++op)
+                for (int s = 0; s < set_count; ++s)
+                    check_set(sets[s], (pypto_dtype)dtype, (pld_reduce_op)op, counts[c],
+                              (int64_t)(c % 2) * 8, &random);
+}
+
 /* ---- random sequences ---- */
 
 #define TARGET_BYTES (1 << 19)
@@ -97,19 +164,6 @@ typedef struct plan {
     int64_t seed;
     bool private_input;
 } plan;
-
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static int64_t below(uint64_t *state, int64_t limit)
-{
-    return (int64_t)(next_random(state) % (uint64_t)limit);
-}
 
 static plan pick_plan(uint64_t *state, int32_t ranks)
 {
@@ -606,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_nan_and_zero_follow_the_rules),
         cmocka_unit_test(test_halves_are_rounded_once),
         cmocka_unit_test(test_integers_wrap),
+        cmocka_unit_test(test_vectors_do_not_change_bits),
         cmocka_unit_test(test_random_sequences),
         cmocka_unit_test(test_sixty_four_ranks),
         cmocka_unit_test(test_many_rounds_on_one_signal),
