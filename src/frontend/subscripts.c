@@ -17,16 +17,24 @@ static bool bad_index(lowering *fl, pypto_span span, const char *hint, const cha
     return false;
 }
 
-/* e as base + constant. */
+static const ir_expr *without_widening(const ir_expr *e)
+{
+    while (e->kind == IR_CONVERT && dtype_widens(e->a->dtype, e->dtype))
+        e = e->a;
+    return e;
+}
+
+/* e as base + constant. A narrow sum is taken as if it did not wrap: what it wraps to is the bound of no slice. */
 static const ir_expr *split_constant(const ir_expr *e, int64_t *constant)
 {
     *constant = 0;
     int64_t c = 0;
+    e = without_widening(e);
     bool sum = e->kind == IR_BINARY && (e->op == IR_ADD || e->op == IR_SUB);
     if (!sum || !ir_is_const_int(e->b, &c))
         return e;
     *constant = e->op == IR_ADD ? c : -c;
-    return e->a;
+    return without_widening(e->a);
 }
 
 /* upper - lower, a constant wherever the two differ by one. */

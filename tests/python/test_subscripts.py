@@ -63,6 +63,25 @@ def test_views_in_kernels(devices):
         assert (y[r, 3, 4:] == x[r, 1, 3, 4:]).all()
 
 
+@pytest.mark.parametrize("dtype", ["INT8", "UINT16", "INT32", "INDEX"])
+def test_slices_with_bounds_of_any_integer_type(dtype):
+    """pld.rank gives an INT32, and a row is x[me : me + 1]."""
+    kernel = f"""
+        k = pl.cast(pl.read(x, [0, 0, 1]), pl.{dtype})
+        i = pl.read(x, [0, 0, 2])
+        y[0:1, :] = x[0, k : k + 1, :]
+        y[1:3, :] = x[1, i - 1 : i + 1, :]
+        y[3:4, :] = x[2, pl.cast(k, pl.INDEX) + 1 : k + 2, :]
+        """
+    x, y = run(kernel)
+    np.testing.assert_array_equal(y[0], [x[0, 0, 1], x[0, 1, 1], x[0, 1, 2], x[0, 2, 2]])
+
+
+def test_a_narrowed_bound_is_another_number():
+    with pytest.raises(pypto.Error, match="only known at run time"):
+        run("i = pl.read(x, [0, 0, 1])\ny[0:1, :] = x[0, pl.cast(i, pl.INT8) : i + 1, :]")
+
+
 def test_elements():
     kernel = """
         m = x[n, 2, 3]
