@@ -48,6 +48,7 @@ class Program:
     shared: dict  # stream: (the one whose output tensor holds its output, at which column)
     columns: dict  # of the output tensors of streams that have one
     dispatches: list  # of {device: [(words of a call, streams)]}
+    between: list  # of the lines of the host function in front of each of them
     at_host: bool  # whether parts of shared outputs are taken by the host or by the wrapper
     styles: dict  # of {(dispatch, device): how the wrapper submits}, see STYLES
 
@@ -142,6 +143,7 @@ class Program:
                 lines += s.kernel(number, slots)
         host = []
         for d, calls in enumerate(self.dispatches):
+            host += ["    " + line for line in self.between[d]]
             for device, todo in calls.items():
                 used = {s for _, streams in todo for s in streams}
                 params = list(self.wrapper_params(device, used))
@@ -277,10 +279,14 @@ def programs(draw):
         home = chooser.choice([*homes, number])
         shared[number] = home, columns.get(home, 0)
         columns[home] = columns.get(home, 0) + COLUMNS
-    calls = [add_dispatch(chooser, ranks, streams, most) for _ in range(dispatches)]
+    calls, between = [], []
+    for _ in range(dispatches):
+        between.append([line for s in streams if chooser.random() < 0.5 for line in s.collective_on_host()])
+        calls.append(add_dispatch(chooser, ranks, streams, most))
+    between.append([line for s in streams if chooser.random() < 0.5 for line in s.collective_on_host()])
     calls.append({device: [] for device in range(ranks)})
     add_block(chooser, calls[-1], streams, [(s.number, s.add_last()) for s in streams])
     calls = [{device: todo for device, todo in each.items() if todo} for each in calls]
     at_host = chooser.random() < 0.5
     styles = {(d, device): chooser.choice(STYLES) for d, each in enumerate(calls) for device in each}
-    return Program(ranks, streams, delays, shared, columns, calls, at_host, styles)
+    return Program(ranks, streams, delays, shared, columns, calls, between, at_host, styles)

@@ -8,10 +8,15 @@ clock, a wait joins the clock that was current at the notify, every cell remembe
 added to and written. An event that would conflict is preceded by a signal from the rank in question, or is
 not drawn. As a wait only waits for a notify drawn before it, nothing can deadlock.
 
+A collective is an event of all ranks: what each has done before it precedes what any does behind it. Only that
+a rank has its own result is known to that rank alone, so a peer that then touches it needs a signal. Between
+dispatches the host function may have collectives, too.
+
 A Stream is such a list on windows of its own, cut into kernels; a token that each kernel increments keeps its
 kernels in order on each rank."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -53,6 +58,7 @@ def place(name, window, owner, data, ranks):
     return Place(name, window, owner, data, kinds if window >= 0 else None)
 
 
+FOLDS = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 CONFLICTS = {"read": ["write", "add"], "add": ["write", "read"], "write": ["write", "read", "add"]}
 
 
@@ -63,6 +69,9 @@ class Stream:
         self.shapes = [
             (chooser.randint(1, ROWS), chooser.randint(1, COLUMNS + 2)) for _ in range(chooser.randint(1, 2))
         ]
+        # Windows with a row for each rank, for collectives; some are too long for the messages in their flags.
+        if chooser.randint(0, 1):
+            self.shapes += [(n, chooser.choice([1, 3, COLUMNS, COLUMNS, 700]))] * 2
         kind = NUMPY[dtype]
         self.inputs = [rng.integers(0, {"BOOL": 2}.get(dtype, 256 if dtype in STORAGE else 4), (ROWS, COLUMNS)).astype(kind) for _ in devices]
         self.outputs = [np.zeros((ROWS, COLUMNS), kind) for _ in devices]
@@ -128,7 +137,7 @@ class Stream:
     def barrier(self):
         for rank in range(self.n):
             self.tick(rank)
-        kind = self.pick([self.of_all, self.of_star, self.of_chain, self.of_rounds])
+        kind = self.pick([self.of_all, self.of_star, self.of_chain, self.of_rounds, self.of_language])
         kind()
         self.join_all()
 
@@ -172,6 +181,70 @@ class Stream:
             for sent in [self.notify(q, (q + step) % self.n) for q in range(self.n)]:
                 self.wait(sent)
             step *= 2
+
+    def of_language(self):
+        self.emit(None, "pld.tensor.barrier(bells)")
+
+    # ---- collectives ----
+
+    def settled(self):
+        """Whether each rank knows of all that others have done to its windows."""
+        late = (
+            times.max(axis=(0, 1))[others] > self.clock[p.owner][others]
+            for places in self.windows
+            for p in places
+            for times in p.clocks.values()
+            for others in [np.arange(self.n) != p.owner]
+        )
+        return not any(each.any() for each in late)
+
+    def moves(self):
+        """(call, windows that it reads, the one that it writes, what is in that then) of what may be drawn."""
+        data = [np.stack([p.data for p in places]) for places in self.windows]
+        tall = [w for w, shape in enumerate(self.shapes) if shape[0] == self.n and w >= len(self.shapes) - 2]
+        w = self.chooser.randint(0, len(self.shapes) - 1)
+        root = self.chooser.randint(0, self.n - 1)
+        yield f"broadcast(win{w}, bells, root={root})", [w], w, np.stack([data[w][root]] * self.n)
+        op = self.pick(list(FOLDS))
+        if adds(self.dtype):
+            mode = self.pick(["", ", mode='auto'"])
+            total = FOLDS[op].reduce(data[w], axis=0)
+            yield f"allreduce(win{w}, bells, op=pld.ReduceOp.{op}{mode})", [w], w, np.stack([total] * self.n)
+        if len(tall) < 2:
+            return
+        a, b = self.chooser.sample(tall, 2)
+        yield f"all_to_all(win{a}, win{b}, bells)", [a], b, data[a].transpose(1, 0, 2)
+        row = f"pl.slice(win{a}, [1, {columns_of(self.dtype, self.shapes[a][1])}], [0, 0])"
+        yield f"allgather({row}, win{b}, bells)", [a], b, np.stack([data[a][:, 0]] * self.n)
+        if adds(self.dtype):
+            parts = data[a].copy()
+            for q in range(self.n):
+                parts[q, q] = FOLDS[op].reduce(data[a][:, q], axis=0)
+            yield f"reduce_scatter(win{a}, bells, op=pld.ReduceOp.{op})", [a], a, parts
+
+    def collective(self, on_host=False):
+        """The lines of one, and of a barrier in front where it takes that."""
+        call, sources, target, result = self.pick(list(self.moves()))
+        if self.dtype in EXACT and result.max() > EXACT[self.dtype]:
+            return []
+        barrier = [] if self.settled() else ["pld.tensor.barrier(bells)"]
+        for rank in range(self.n):
+            self.tick(rank)
+        if barrier and not on_host and self.chance(2):
+            barrier = []
+            self.barrier()
+        self.join_all()
+        for p, data in zip(self.windows[target], result):
+            p.data[:] = data
+            self.tick(p.owner)
+            self.note(p.owner, "write", p, (slice(None), slice(None)))
+        return [*barrier, f"pld.tensor.{call}"]
+
+    def collective_on_host(self):
+        """The same as a statement of the host function, for the windows as they are called there."""
+        for line in self.collective(on_host=True):
+            line = re.sub(r"pl\.slice\((win\d+), (\[.*?\]), \[0, 0\]\)", rf"pld.window(\1_buf, \2, dtype=pl.{self.dtype})", line)
+            yield re.sub(r"\b(win\d+|bells)(_buf)?\b", rf"\1_{self.number}\2", line)
 
     # ---- accesses ----
 
@@ -280,7 +353,7 @@ class Stream:
         self.emit(me, f"for i in pl.range(pl.read(delays, [{slot}])):", "    pl.read(delays, [0])")
 
     def event(self):
-        kind = self.chooser.randint(0, 15)
+        kind = self.chooser.randint(0, 17)
         if kind <= 9:
             self.copy()
         elif kind == 10:
@@ -291,6 +364,8 @@ class Stream:
             self.wait(self.pending.pop(self.chooser.randint(0, len(self.pending) - 1)))
         elif kind == 15:
             self.barrier()
+        elif kind > 15:
+            self.emit(None, *self.collective())
 
     def add_kernel(self, most):
         for _ in range(self.chooser.randint(most // 2, most)):
@@ -326,6 +401,7 @@ class Stream:
         for w, (rows, columns) in enumerate(self.shapes):
             shape = f"[{rows}, {columns_of(self.dtype, columns)}]"
             yield f"win{w}", f"pl.InOut[pld.DistributedTensor[{shape}, {kind}]]"
+        yield "bells", f"pl.InOut[pld.DistributedTensor[[{self.n}, 1], pl.INT32]]"
         yield "bell", f"pl.InOut[pld.DistributedTensor[[{self.cells}], pl.INT32]]"
 
     def kernel(self, number, slots):
