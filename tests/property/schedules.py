@@ -70,7 +70,9 @@ class Stream:
             (chooser.randint(1, ROWS), chooser.randint(1, COLUMNS + 2)) for _ in range(chooser.randint(1, 2))
         ]
         # Windows with a row for each rank, for collectives; some are too long for the messages in their flags.
+        self.tall = []
         if chooser.randint(0, 1):
+            self.tall = [len(self.shapes), len(self.shapes) + 1]
             self.shapes += [(n, chooser.choice([1, 3, COLUMNS, COLUMNS, 700]))] * 2
         kind = NUMPY[dtype]
         self.inputs = [rng.integers(0, {"BOOL": 2}.get(dtype, 256 if dtype in STORAGE else 4), (ROWS, COLUMNS)).astype(kind) for _ in devices]
@@ -201,7 +203,6 @@ class Stream:
     def moves(self):
         """(call, windows that it reads, the one that it writes, what is in that then) of what may be drawn."""
         data = [np.stack([p.data for p in places]) for places in self.windows]
-        tall = [w for w, shape in enumerate(self.shapes) if shape[0] == self.n and w >= len(self.shapes) - 2]
         w = self.chooser.randint(0, len(self.shapes) - 1)
         root = self.chooser.randint(0, self.n - 1)
         yield f"broadcast(win{w}, bells, root={root})", [w], w, np.stack([data[w][root]] * self.n)
@@ -210,9 +211,9 @@ class Stream:
             mode = self.pick(["", ", mode='auto'"])
             total = FOLDS[op].reduce(data[w], axis=0)
             yield f"allreduce(win{w}, bells, op=pld.ReduceOp.{op}{mode})", [w], w, np.stack([total] * self.n)
-        if len(tall) < 2:
+        if not self.tall:
             return
-        a, b = self.chooser.sample(tall, 2)
+        a, b = self.chooser.sample(self.tall, 2)
         yield f"all_to_all(win{a}, win{b}, bells)", [a], b, data[a].transpose(1, 0, 2)
         row = f"pl.slice(win{a}, [1, {columns_of(self.dtype, self.shapes[a][1])}], [0, 0])"
         yield f"allgather({row}, win{b}, bells)", [a], b, np.stack([data[a][:, 0]] * self.n)
@@ -243,7 +244,8 @@ class Stream:
     def collective_on_host(self):
         """The same as a statement of the host function, for the windows as they are called there."""
         for line in self.collective(on_host=True):
-            line = re.sub(r"pl\.slice\((win\d+), (\[.*?\]), \[0, 0\]\)", rf"pld.window(\1_buf, \2, dtype=pl.{self.dtype})", line)
+            row = rf"pld.window(\1_buf, \2, dtype=pl.{self.dtype})"
+            line = re.sub(r"pl\.slice\((win\d+), (\[.*?\]), \[0, 0\]\)", row, line)
             yield re.sub(r"\b(win\d+|bells)(_buf)?\b", rf"\1_{self.number}\2", line)
 
     # ---- accesses ----

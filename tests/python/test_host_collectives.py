@@ -281,7 +281,8 @@ again = pld.tensor.reduce_scatter(data, signal, op=pld.ReduceOp.{op})
     once = folded(x, op, dtype)
     expected = np.stack([array(once)] * 3)
     for rank in range(3):
-        expected[rank, rank] = array(folded([once[rank]] * 3 if dtype != "BF16" else torch.stack([once[rank]] * 3), op, dtype))
+        three = torch.stack([once[rank]] * 3) if dtype == "BF16" else np.stack([once[rank]] * 3)
+        expected[rank, rank] = array(folded(three, op, dtype))
     assert_same(outputs(host, x, dtype), expected)
 
 
