@@ -20,36 +20,16 @@
  * sees the domain of what it was handed. A window variable may stand for several buffers (an `if`
  * merges them); all of them must then have the same devices, or ranks would change their numbers.
  */
-#include "ops/ops.h"
-#include "passes/passes.h"
+#include "passes/infer_internal.h"
 
 #include "base/diag.h"
 
 #define NO_BUFFER (-1)
 
-/* What is known of a variable of the host function. */
-typedef struct var_facts {
-    int32_t definitions;
-    const ir_expr *value; /* of its only definition, when that is a scalar */
-    uint64_t *buffers;    /* windows and buffers: set of buffer indices */
-} var_facts;
-
 typedef struct loop_scope {
     const ir_stmt *loop;
     const struct loop_scope *outer;
 } loop_scope;
-
-typedef struct inference {
-    ir_program *p;
-    ir_function *f;
-    var_facts *facts; /* by variable id */
-    int64_t words;    /* of a set of buffers */
-    bool changed;
-    bool *viewed; /* by buffer */
-    bool *dispatched;
-    VEC(const ir_stmt *) collectives; /* of f */
-    pypto_status errors;
-} inference;
 
 /* ---- facts ---- */
 
@@ -233,7 +213,7 @@ static bool device_set(inference *inf, const ir_stmt *call, const loop_scope *lo
     return false;
 }
 
-static void add_contribution(inference *inf, const ir_var *window, const ir_device_set *set)
+void add_contribution(inference *inf, const ir_var *window, const ir_device_set *set)
 {
     const uint64_t *buffers = inf->facts[window->id].buffers;
     for (int64_t i = 0; i < inf->p->buffers.count; i++) {
@@ -243,6 +223,24 @@ static void add_contribution(inference *inf, const ir_var *window, const ir_devi
         inf->p->buffers.items[i].devices.mask |= set->mask;
         inf->dispatched[i] = true;
     }
+}
+
+ir_device_set devices_of(const inference *inf, const ir_var *window)
+{
+    ir_device_set set = {false, 0};
+    const uint64_t *buffers = inf->facts[window->id].buffers;
+    for (int64_t i = 0; i < inf->p->buffers.count; i++) {
+        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
+            continue;
+        set.all |= inf->p->buffers.items[i].devices.all;
+        set.mask |= inf->p->buffers.items[i].devices.mask;
+    }
+    return set;
+}
+
+bool same_devices(const ir_device_set *x, const ir_device_set *y)
+{
+    return x->all == y->all && (x->all || x->mask == y->mask);
 }
 
 static void infer_dispatch(inference *inf, const ir_stmt *call, const loop_scope *loops)
@@ -294,136 +292,6 @@ static void infer_block(inference *inf, const ir_block *block, const loop_scope 
         infer_block(inf, &s->body, s->kind == IR_FOR ? &here : loops, world);
         infer_block(inf, &s->orelse, loops, world);
     }
-}
-
-/* ---- collectives ---- */
-
-static bool is_empty(const ir_device_set *set)
-{
-    return !set->all && set->mask == 0;
-}
-
-static bool same_devices(const ir_device_set *x, const ir_device_set *y)
-{
-    return x->all == y->all && (x->all || x->mask == y->mask);
-}
-
-/* Of the buffers that the window may stand for. */
-static ir_device_set devices_of(const inference *inf, const ir_var *window)
-{
-    ir_device_set set = {false, 0};
-    const uint64_t *buffers = inf->facts[window->id].buffers;
-    for (int64_t i = 0; i < inf->p->buffers.count; i++) {
-        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
-            continue;
-        set.all |= inf->p->buffers.items[i].devices.all;
-        set.mask |= inf->p->buffers.items[i].devices.mask;
-    }
-    return set;
-}
-
-/* Signals, and counts that come beside the result, as opposed to data that a program fills. */
-static bool is_auxiliary(const ir_stmt *call, int32_t operand)
-{
-    const ir_stmt *s = collective_of(call);
-    const ir_var *param = call->callee->body.items[0]->callee->params.items[operand];
-    for (int32_t i = 0; i < s->operand_count; i++) {
-        if (s->operands[i].var != param)
-            continue;
-        const uint32_t bit = 1u << i;
-        return (s->op_def->signals & bit) != 0 ||
-               (i != s->op_def->result_param && (s->op_def->writes & bit) != 0);
-    }
-    return false;
-}
-
-static ir_device_set data_devices(const inference *inf, const ir_stmt *call)
-{
-    ir_device_set set = {false, 0};
-    for (int32_t i = 0; i < call->operand_count; i++) {
-        if (call->operands[i].kind != IR_OPERAND_VAR || is_auxiliary(call, i))
-            continue;
-        const ir_device_set more = devices_of(inf, call->operands[i].var);
-        set.all |= more.all;
-        set.mask |= more.mask;
-    }
-    return set;
-}
-
-static void join_windows(inference *inf, const ir_stmt *call)
-{
-    const ir_device_set set = data_devices(inf, call);
-    for (int32_t i = 0; i < call->operand_count && !is_empty(&set); i++) {
-        if (call->operands[i].kind != IR_OPERAND_VAR)
-            continue;
-        const ir_device_set before = devices_of(inf, call->operands[i].var);
-        if (is_auxiliary(call, i) || is_empty(&before))
-            add_contribution(inf, call->operands[i].var, &set);
-        const ir_device_set after = devices_of(inf, call->operands[i].var);
-        inf->changed = inf->changed || !same_devices(&before, &after);
-    }
-}
-
-static const char *devices_text(arena *a, const ir_device_set *set)
-{
-    text out = {.a = a};
-    if (set->all)
-        return "all devices";
-    for (int32_t i = 0; i < PYPTO_MAX_RANKS; i++) {
-        if ((set->mask >> i & 1) != 0)
-            text_printf(&out, "%s%d", out.length == 0 ? "the devices " : ", ", i);
-    }
-    return out.bytes != NULL ? out.bytes : "no device";
-}
-
-/* The set that all of its windows have. */
-static void settle_collective(inference *inf, const ir_stmt *call)
-{
-    const ir_operand *first = NULL;
-    int32_t windows = 0;
-    for (int32_t i = 0; i < call->operand_count; i++) {
-        const ir_operand *operand = &call->operands[i];
-        if (operand->kind != IR_OPERAND_VAR)
-            continue;
-        windows++;
-        const ir_device_set set = devices_of(inf, operand->var);
-        if (first == NULL) {
-            first = operand;
-            *call->spread = set;
-            continue;
-        }
-        if (same_devices(&set, call->spread))
-            continue;
-        arena *a = inf->p->a;
-        diag_add(
-            &inf->errors, DIAG_SPLIT_COLLECTIVE, call->span,
-            "dispatch all of them to the same devices, or use windows of their own",
-            "the windows of pld.tensor.%s must resolve to the same comm-domain scope, but '%s' is "
-            "of %s and '%s' of %s",
-            call->callee->name, first->var->name, devices_text(a, call->spread), operand->var->name,
-            devices_text(a, &set));
-        return;
-    }
-    if (!is_empty(call->spread) || windows > 1)
-        return; /* data that no dispatch receives is reported with its buffers */
-    diag_add(&inf->errors, DIAG_BAD_DEVICE_SET, call->span,
-             "pass the signal to a dispatch with device= too, or to a collective with data",
-             "pld.tensor.%s: signal buffer has no inferred comm-domain coverage: no dispatch says "
-             "which devices '%s' is of",
-             call->callee->name, first->var->name);
-    const ir_device_set none = {false, 0};
-    add_contribution(inf, first->var, &none);
-}
-
-static void infer_collectives(inference *inf)
-{
-    do {
-        inf->changed = false;
-        for (int64_t i = 0; i < inf->collectives.count; i++)
-            join_windows(inf, inf->collectives.items[i]);
-    } while (inf->changed);
-    for (int64_t i = 0; i < inf->collectives.count; i++)
-        settle_collective(inf, inf->collectives.items[i]);
 }
 
 /* ---- results ---- */
