@@ -8,8 +8,9 @@ clock, a wait joins the clock that was current at the notify, every cell remembe
 added to and written. An event that would conflict is preceded by a signal from the rank in question, or is
 not drawn. As a wait only waits for a notify drawn before it, nothing can deadlock.
 
-A collective is an event of all ranks: what each has done before it precedes what any does behind it. Only that
-a rank has its own result is known to that rank alone, so a peer that then touches it needs a signal. Between
+A collective is an event of all ranks: what each has done before it precedes what any does behind it. When a
+rank is done with its own slices of the operands is known to that rank alone, so a peer that touches them next needs a
+signal. Between
 dispatches the host function may have collectives, too.
 
 A Stream is such a list on windows of its own, cut into kernels; a token that each kernel increments keeps its
@@ -235,10 +236,13 @@ class Stream:
             barrier = []
             self.barrier()
         self.join_all()
+        whole = slice(None), slice(None)
         for p, data in zip(self.windows[target], result):
             p.data[:] = data
             self.tick(p.owner)
-            self.note(p.owner, "write", p, (slice(None), slice(None)))
+            self.note(p.owner, "write", p, whole)
+            for w in sources:
+                self.note(p.owner, "read", self.windows[w][p.owner], whole)
         return [*barrier, f"pld.tensor.{call}"]
 
     def collective_on_host(self):
