@@ -10,8 +10,7 @@ not drawn. As a wait only waits for a notify drawn before it, nothing can deadlo
 
 A collective is an event of all ranks: what each has done before it precedes what any does behind it. When a
 rank is done with its own slices of the operands is known to that rank alone, so a peer that touches them next needs a
-signal. Between
-dispatches the host function may have collectives, too.
+signal. Between dispatches the host function may have collectives, too.
 
 A Stream is such a list on windows of its own, cut into kernels; a token that each kernel increments keeps its
 kernels in order on each rank."""
