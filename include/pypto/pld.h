@@ -244,11 +244,11 @@ PYPTO_API void pld_write_float(pld_core *core, const pld_tensor *target, const i
                                float value);
 
 /* Changes one INT32 cell of rank `peer`'s slice of `signal` and wakes whoever waits for it.
- * A release; adds wrap in two's complement. */
+ * A release; adds wrap in two's complement. Fails for a `value` that does not fit INT32. */
 PYPTO_API void pld_notify(pld_core *core, const pld_tensor *signal, int64_t peer,
                           const int64_t *cell, int64_t value, pld_notify_op op);
 
-/* Blocks this task until my cell compares to `expected` as asked (signed 32 bits). An acquire; the
+/* Blocks this task until my cell compares to `expected`, which fits INT32, as asked. An acquire; the
  * cell is not changed. Other tasks of the rank run meanwhile. Never returns unsatisfied. */
 PYPTO_API void pld_wait(pld_core *core, const pld_tensor *signal, const int64_t *cell,
                         int64_t expected, pld_wait_cmp cmp);

@@ -150,23 +150,32 @@ static int64_t cell_index(pld_core *core, const pld_tensor *signal, const int64_
 
 /* ---- notify and wait ---- */
 
+/* A number for a cell, or to compare one with: what does not fit would come out as another number. */
+static int32_t cell_number(pld_core *core, const char *what, int64_t number)
+{
+    if (__builtin_expect(number != (int32_t)number, 0))
+        task_fail(core, DIAG_KERNEL_FAILED, "%s is %lld, and signal cells are INT32", what,
+                  (long long)number);
+    return (int32_t)number;
+}
+
 void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const int64_t *cell,
                  int64_t value, pld_notify_op op)
 {
     task_check(core);
     const int64_t index = cell_index(core, signal, cell);
     const int32_t device = task_device_of(core, signal, peer);
+    const int32_t number = cell_number(core, "pld.system.notify: value", value);
     const pld_window *w = signal->window;
     char *at = w->device_base + w->stride * device + (signal->data + index * 4 - w->base);
     _Atomic int32_t *target = (_Atomic int32_t *)(void *)at;
     signal_entry *account =
         account_notify(core, signal, at - core->owner->seg.base, device, cell, value, op);
     if (op == PLD_SET)
-        atomic_exchange_explicit(target, (int32_t)value, memory_order_seq_cst);
+        atomic_exchange_explicit(target, number, memory_order_seq_cst);
     else
         account_added(core, account,
-                      atomic_fetch_add_explicit(target, (int32_t)value, memory_order_seq_cst),
-                      value);
+                      atomic_fetch_add_explicit(target, number, memory_order_seq_cst), value);
     rank_ring(&core->owner->seg, segment_rank(&core->owner->seg, device));
 }
 
@@ -201,7 +210,7 @@ void(pld_wait)(pld_core *core, const pld_tensor *signal, const int64_t *cell, in
     const int64_t index = cell_index(core, signal, cell);
     const wait_entry quick = {.kind = WAIT_SIGNAL,
                               .cell_offset = signal->data + index * 4 - core->owner->seg.base,
-                              .expected = (int32_t)expected,
+                              .expected = cell_number(core, "pld.system.wait: expected", expected),
                               .cmp = (int32_t)cmp};
     const bool at_once = wait_satisfied(&core->owner->seg, &quick);
     if (!at_once) {

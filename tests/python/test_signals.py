@@ -301,6 +301,14 @@ OUTSIDE = [
     (f"pld.system.notify(win, nxt, [0, me + 2], 1, {ADD})", r"signal cell \[0, [23]\] is outside window 'win_buf' \(parameter 'win'\) of shape \[1, 2\] \(dimension 1\)"),
     (f"pld.system.notify(win, nxt, [me - 3, 0], 1, {ADD})", r"signal cell \[-[23], 0\]"),
     ("pld.system.wait(win, [0, me + 2], 0, cmp=pld.WaitCmp.Ge)", r"signal cell \[0, [23]\]"),
+    (
+        f"pld.system.notify(win, nxt, [0, 0], pl.cast(me + 1, pl.INT64) << 32, {ADD})",
+        "notify: value is (4294967296|8589934592), and signal cells are INT32",
+    ),
+    (
+        "pld.system.wait(win, [0, 0], pl.cast(me + 1, pl.INT64) << 32, cmp=pld.WaitCmp.Ge)",
+        "wait: expected is (4294967296|8589934592), and signal cells are INT32",
+    ),
     ("pld.system.wait(win[0:1, 0:1], [0, me + 1], 0, cmp=pld.WaitCmp.Ge)", r"signal cell \[0, [12]\] is outside .* of shape \[1, 1\]"),
 ]
 
