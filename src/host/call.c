@@ -30,7 +30,7 @@
 
 static bool call_poisoned(const pypto_worker *w)
 {
-    return atomic_load_explicit(&w->seg.set->poison, memory_order_seq_cst) >= w->call;
+    return segment_poisoned(&w->seg, w->call, memory_order_seq_cst);
 }
 
 static bool all_complete(const pypto_worker *w)
@@ -48,8 +48,8 @@ static bool call_succeeded(const pypto_worker *w)
 
 static bool acknowledged(const pypto_worker *w, int32_t rank)
 {
-    return atomic_load_explicit(&segment_rank(&w->seg, rank)->acknowledged, memory_order_seq_cst) >=
-           w->call;
+    return atomic_load_explicit(&segment_rank(&w->seg, rank)->acknowledged[call_slot(w->call)],
+                                memory_order_seq_cst) >= w->call;
 }
 
 static bool all_acknowledged(const pypto_worker *w)

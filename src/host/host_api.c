@@ -211,7 +211,7 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
     const int32_t index = wrapper_index(host, wrapper);
     check_dispatch(host, device_wanted, wrapper, args, count);
     const int32_t device = (int32_t)device_wanted;
-    if (atomic_load_explicit(&w->seg.set->poison, memory_order_relaxed) >= host->call)
+    if (segment_poisoned(&w->seg, host->call, memory_order_relaxed))
         host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */
     if (!order_collect(host, device, wrapper, args, count))
         host_leave(host, diag_no_memory());

@@ -127,12 +127,12 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
                   atomic_load_explicit(&h->breadcrumb, memory_order_relaxed));
         return;
     }
-    if (atomic_load_explicit(&h->failure.order, memory_order_acquire) != 0 &&
-        h->failure.call == call) {
+    const failure_record *failure = &h->failure[call_slot(call)];
+    if (atomic_load_explicit(&failure->order, memory_order_acquire) != 0 && failure->call == call) {
         text_add(out, "failed in ");
-        add_place(out, w, h->failure.program,
-                  (uint64_t)(h->failure.function + 1) << 32 | (uint32_t)h->failure.line);
-        text_printf(out, ": %s", h->failure.text);
+        add_place(out, w, failure->program,
+                  (uint64_t)(failure->function + 1) << 32 | (uint32_t)failure->line);
+        text_printf(out, ": %s", failure->text);
         return;
     }
     const uint32_t waits = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
@@ -200,7 +200,7 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
     const failure_record *first = NULL;
     int32_t first_rank = -1;
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
-        const failure_record *f = &segment_rank(&w->seg, rank)->failure;
+        const failure_record *f = &segment_rank(&w->seg, rank)->failure[call_slot(call)];
         const uint64_t order = atomic_load_explicit(&f->order, memory_order_acquire);
         if (order == 0 || f->call != call)
             continue;

@@ -254,7 +254,7 @@ static void dispatch_ready(void *context, node *n)
 {
     rank *r = context;
     dispatch *d = (dispatch *)(void *)n;
-    if (call_of(d) <= atomic_load_explicit(&r->s.seg.set->poison, memory_order_relaxed))
+    if (segment_poisoned(&r->s.seg, call_of(d), memory_order_relaxed))
         return; /* obey_poison ends it */
     if (!next_dep(d)) {
         start_wrapper(d);
@@ -319,15 +319,14 @@ static bool depend(dispatch *d)
 
 /* ---- poison ---- */
 
-/* Drops what belongs to poisoned calls. True when there was something to obey. */
-static bool obey_poison(rank *r)
+/* Drops what belongs to a poisoned call, and to those before it in its slot. */
+static void drop_call(rank *r, uint64_t call)
 {
-    const uint64_t poison = atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst);
-    if (poison <= r->s.poison_seen)
-        return false;
-    sched_drop(&r->s, poison);
+    const int slot = call_slot(call);
+    sched_drop(&r->s, call);
     for (outer_wait **link = &r->s.outer; *link != NULL;) {
-        if (call_of(waiting_dispatch(*link)) <= poison)
+        const uint64_t waiting = call_of(waiting_dispatch(*link));
+        if (waiting <= call && call_slot(waiting) == slot)
             *link = (*link)->next;
         else
             link = &(*link)->next;
@@ -335,15 +334,41 @@ static bool obey_poison(rank *r)
     count_waiting(r);
     for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
         next = d->next;
-        if (call_of(d) > poison)
+        if (call_of(d) > call || call_slot(call_of(d)) != slot)
             continue;
         tasks_drop(d);
         complete(d);
     }
-    r->s.poison_seen = poison;
-    atomic_store_explicit(&r->s.header->acknowledged, poison, memory_order_seq_cst);
+    r->s.poison_seen[slot] = call;
+    atomic_store_explicit(&r->s.header->acknowledged[slot], call, memory_order_seq_cst);
     sched_ring_host(&r->s);
-    return true;
+}
+
+static uint64_t poison_in(const rank *r, int slot)
+{
+    return atomic_load_explicit(&r->s.seg.set->poison[slot], memory_order_seq_cst);
+}
+
+/* True when there was something to obey. */
+static bool obey_poison(rank *r)
+{
+    bool any = false;
+    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot) {
+        const uint64_t call = poison_in(r, slot);
+        if (call <= r->s.poison_seen[slot])
+            continue;
+        drop_call(r, call);
+        any = true;
+    }
+    return any;
+}
+
+static bool is_poisoned(const rank *r)
+{
+    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
+        if (poison_in(r, slot) > r->s.poison_seen[slot])
+            return true;
+    return false;
 }
 
 /* ---- taking records ---- */
@@ -385,7 +410,7 @@ static bool take_record(rank *r)
         record_done(r, number);
         return true;
     }
-    if (record->call <= r->s.poison_seen) {
+    if (record->call <= r->s.poison_seen[call_slot(record->call)]) {
         record_done(r, number);
         return true;
     }
@@ -424,8 +449,7 @@ static void core_over(void *context, pld_core *core, bool ended)
 static bool has_work(void *context)
 {
     rank *r = context;
-    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) ||
-        atomic_load_explicit(&r->s.seg.set->poison, memory_order_seq_cst) > r->s.poison_seen)
+    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) || is_poisoned(r))
         return true;
     for (const outer_wait *waiting = r->s.outer; waiting != NULL; waiting = waiting->next)
         if (wait_satisfied(&r->s.seg, &waiting->entry))
@@ -448,7 +472,8 @@ pypto_status rank_init(rank *r, segment seg, int32_t number, int host_event)
     r->s.has_work = has_work;
     r->s.core_over = core_over;
     r->s.context = r;
-    r->s.poison_seen = atomic_load_explicit(&seg.set->poison, memory_order_relaxed);
+    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
+        r->s.poison_seen[slot] = atomic_load_explicit(&seg.set->poison[slot], memory_order_relaxed);
     queue_reader_init(&r->queue, &r->s.seg, r->s.header);
     return STATUS_OK;
 }
@@ -496,7 +521,8 @@ void rank_loop(rank *r)
     }
     atomic_fetch_sub_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     /* Whatever was running is dropped: the set is being closed. */
-    sched_drop(&r->s, UINT64_MAX);
+    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
+        sched_drop(&r->s, UINT64_MAX - (uint64_t)slot);
     r->s.outer = NULL;
     for (dispatch *d = r->dispatches, *next; d != NULL; d = next) {
         next = d->next;

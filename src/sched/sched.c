@@ -248,7 +248,7 @@ void sched_drop(sched *s, uint64_t call)
     for (int i = 0; i < 2; ++i) {
         for (pld_core *core = lists[i], *next; core != NULL; core = next) {
             next = core->next;
-            if (core->call <= call) {
+            if (core->call <= call && call_slot(core->call) == call_slot(call)) {
                 finish(s, core, false);
             } else if (i == 0) {
                 push_ready(s, core);

@@ -96,8 +96,8 @@ struct sched {
     /* Told of a core that is over (true) or was dropped (false), on the scheduler's own stack. */
     void (*core_over)(void *context, pld_core *core, bool ended);
     void *context;
-    bool over_ended;      /* how the core that just left did so */
-    uint64_t poison_seen; /* calls up to here have been dropped */
+    bool over_ended;                       /* how the core that just left did so */
+    uint64_t poison_seen[CALLS_IN_FLIGHT]; /* calls up to here have been dropped */
 };
 
 /* Fills everything but has_work, core_over and context. */
@@ -113,7 +113,7 @@ void sched_start(sched *s, pld_core *core);
 
 /* One turn of the loop: runs what is ready, or waits a little. */
 void sched_turn(sched *s);
-/* Drops every core of calls up to `call`. */
+/* Drops every core of a call, and of those before it in its slot. */
 void sched_drop(sched *s, uint64_t call);
 
 /* ---- from inside a core ---- */
@@ -124,9 +124,8 @@ void task_leave(pld_core *core) PYPTO_NORETURN;
 /* Leaves for good if the call has been poisoned. Every device call begins so. */
 static inline void task_check(pld_core *core)
 {
-    if (__builtin_expect(
-            atomic_load_explicit(&core->owner->seg.set->poison, memory_order_relaxed) >= core->call,
-            0)) {
+    if (__builtin_expect(segment_poisoned(&core->owner->seg, core->call, memory_order_relaxed),
+                         0)) {
         task_leave(core);
     }
 }

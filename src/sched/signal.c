@@ -29,7 +29,7 @@ void pld_poll(pld_core *core)
 void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int32_t line,
                 diag_code code, const char *text)
 {
-    failure_record *failure = &s->header->failure;
+    failure_record *failure = &s->header->failure[call_slot(call)];
     failure->call = call;
     failure->code = (int32_t)code;
     failure->program = program;

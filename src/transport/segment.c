@@ -52,10 +52,10 @@ void segment_ring_all(const segment *s)
 
 void segment_poison(const segment *s, uint64_t call)
 {
-    uint64_t seen = atomic_load_explicit(&s->set->poison, memory_order_relaxed);
-    while (seen < call &&
-           !atomic_compare_exchange_weak_explicit(&s->set->poison, &seen, call,
-                                                  memory_order_seq_cst, memory_order_relaxed))
+    _Atomic uint64_t *poison = &s->set->poison[call_slot(call)];
+    uint64_t seen = atomic_load_explicit(poison, memory_order_relaxed);
+    while (seen < call && !atomic_compare_exchange_weak_explicit(
+                              poison, &seen, call, memory_order_seq_cst, memory_order_relaxed))
         ;
     segment_ring_all(s);
 }

@@ -27,10 +27,11 @@
  *   which all are done, and the bits of `done` tell of later ones, which may be done before. A bit is
  *   cleared before `completed` passes its number, so a reader that loads `completed` first may trust it.
  *
- *   Poison. `poison` holds the number of the latest call that must end. It only grows. A rank drops
- *   every task and queued dispatch of calls up to it, then stores that number in `acknowledged`.
+ *   Poison. Two calls can be in flight, one with an even and one with an odd number; each has a word of
+ *   `poison`, which holds the latest number that must end, and only grows. A rank drops every task and
+ *   queued dispatch of that call, then stores the number in its word of `acknowledged`.
  *
- *   Failure. A rank fills its `failure` record, stores `failure.order` (release) from the set's
+ *   Failure. A rank fills its `failure` record of the call, stores `failure.order` (release) from the set's
  *   counter, then poisons the call and rings everybody. */
 #ifndef TRANSPORT_SEGMENT_H
 #define TRANSPORT_SEGMENT_H
@@ -43,6 +44,15 @@
 #define CACHE_LINE 64
 #define SEGMENT_MAGIC 0x7079746f70726f67u
 #define SEGMENT_VERSION 1u
+
+/* Calls whose dispatches can be under way at once. */
+#define CALLS_IN_FLIGHT 2
+
+/* Which of the words and records that there are for each call in flight is that of a call. */
+static inline int call_slot(uint64_t call)
+{
+    return (int)(call % CALLS_IN_FLIGHT);
+}
 
 /* Blocked tasks of one rank that a deadlock look can see. Untouched slots cost no memory. */
 #define WAIT_SLOTS 16384
@@ -169,7 +179,7 @@ typedef struct rank_header {
         wait_count; /* entries of `waits` in use; more tasks than slots: WAIT_SLOTS + 1 */
     _Atomic uint64_t completed; /* all dispatches up to this one are done */
     _Atomic uint64_t taken;     /* dispatches taken from the queue */
-    _Atomic uint64_t acknowledged;
+    _Atomic uint64_t acknowledged[CALLS_IN_FLIGHT];
     _Atomic int32_t cpu; /* that it last waited on for some time: number + 1; 0: none yet */
     /* Written by everybody. */
     _Alignas(CACHE_LINE) _Atomic uint32_t bell;
@@ -184,7 +194,7 @@ typedef struct rank_header {
     _Alignas(CACHE_LINE) _Atomic uint64_t posted;
     int64_t queue_offset; /* first block of the queue, set before the worker starts */
     /* Rare. */
-    _Alignas(CACHE_LINE) failure_record failure;
+    _Alignas(CACHE_LINE) failure_record failure[CALLS_IN_FLIGHT];
     _Alignas(CACHE_LINE) wait_entry waits[WAIT_SLOTS];
     /* Found by hashing the cell's offset; written by the owner, read by the host while it is parked. */
     _Alignas(CACHE_LINE) signal_entry signals[SIGNAL_SLOTS];
@@ -240,7 +250,7 @@ typedef struct set_header {
     int64_t heap_offset;
     int64_t stride; /* bytes of one rank's slice of the heap */
     /* Read at every device call, written at most once per call. */
-    _Alignas(CACHE_LINE) _Atomic uint64_t poison;
+    _Alignas(CACHE_LINE) _Atomic uint64_t poison[CALLS_IN_FLIGHT];
     /* Ranks that are not parked. */
     _Alignas(CACHE_LINE) _Atomic int32_t running;
     /* The host sleeps in poll() and wants to be rung. */
@@ -270,6 +280,12 @@ typedef struct segment {
     int fd; /* of the memory file */
     set_header *set;
 } segment;
+
+/* Whether a call must end. Seq_cst where a sleeper or a host decides by it, else relaxed. */
+static inline bool segment_poisoned(const segment *s, uint64_t call, memory_order order)
+{
+    return atomic_load_explicit(&s->set->poison[call_slot(call)], order) >= call;
+}
 
 static inline rank_header *segment_rank(const segment *s, int32_t rank)
 {

@@ -55,7 +55,7 @@ static inline void rank_ring_behind(const segment *s, rank_header *rank)
 /* Wakes every rank that sleeps. */
 void segment_ring_all(const segment *s);
 
-/* Poisons calls up to `call` (never lowers) and wakes every rank. */
+/* Poisons a call (and those before it in its slot, which are over) and wakes every rank. */
 void segment_poison(const segment *s, uint64_t call);
 
 #endif

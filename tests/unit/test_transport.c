@@ -176,7 +176,10 @@ static void test_poison_only_grows(void **state)
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     segment_poison(&s, 5);
     segment_poison(&s, 3);
-    assert_int_equal(atomic_load(&s.set->poison), 5);
+    segment_poison(&s, 2);
+    assert_true(segment_poisoned(&s, 5, memory_order_seq_cst));
+    assert_false(segment_poisoned(&s, 4, memory_order_seq_cst)); /* in flight beside it */
+    assert_false(segment_poisoned(&s, 7, memory_order_seq_cst));
     transport_threads.detach(&s);
 }
 
