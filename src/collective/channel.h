@@ -18,7 +18,7 @@
  *
  * (2) holds because a flag is written by a seq_cst read-modify-write behind the rank's plain accesses, and found
  * by a seq_cst load; (1) needs that no rank skips a round, which the fingerprint checks. Numbers of rounds
- * travel as 16 bits: by (3) a flag is at most two rounds old.
+ * travel as 16 bits: by (3) a flag is at most two rounds old. tests/model/rounds.pml checks all of this.
  *
  * A collective of a few bytes is one round with the data in flags or stages. A longer one is two: behind
  * the first, all have entered, and windows of peers may be read and written; behind the second, all have done
