@@ -101,13 +101,39 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_run(pypto_worker *worker,
                                                         pypto_program *program,
                                                         const pypto_argument *args, int32_t count);
 
+/* A call that may still be in flight. */
+typedef struct pypto_run pypto_run;
+
+/* The same without waiting: checks and copies the arguments, runs the host function, and returns. Two calls can be in
+ * flight; when there are, this waits for the older one first, whose failure then is told by its own run. What a call
+ * writes is in the caller's tensors, which must stay in place till then, when pypto_run_wait() or
+ * pypto_run_done() says that it is over. Dispatches of a later call come after those of an earlier one that
+ * touch the same memory. A failure before anything was dispatched, and one of the host function, is returned here,
+ * and *run is NULL. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_submit(pypto_worker *worker,
+                                                           pypto_program *program,
+                                                           const pypto_argument *args,
+                                                           int32_t count, pypto_run **run);
+
+/* Waits for the end of a call, `timeout_ns` at most (below 0: for ever), and returns its status, which is told once; *over is
+ * false when the time came first. A deadlock, a death and Ctrl-C (pypto_worker_options.interrupted), which cancels
+ * every call in flight, end it. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_run_wait(pypto_run *run, int64_t timeout_ns,
+                                                      bool *over);
+
+/* Whether the call is over; never waits. */
+PYPTO_API bool pypto_run_done(pypto_run *run);
+
+/* Gives up the handle; the call goes on. Accepts NULL. */
+PYPTO_API void pypto_run_release(pypto_run *run);
+
 /* False once a failure has cost the set a worker: close it and create another. */
 PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);
 
 /* Process id of the worker of a rank, or 0 (threads, unknown rank). */
 PYPTO_API int64_t pypto_worker_pid(const pypto_worker *worker, int32_t rank);
 
-/* Ends the workers and releases everything. Accepts NULL. */
+/* Waits for the calls in flight, ends the workers and releases everything. Accepts NULL. */
 PYPTO_API void pypto_worker_close(pypto_worker *worker);
 
 /* One-shot calls: as create, run and close, but idle worker sets are kept for the next call with

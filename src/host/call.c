@@ -1,4 +1,4 @@
-/* One call, from arguments to results: pypto_worker_run().
+/* The middle of a call: its host function, waiting for what it dispatched, and giving up.
  *
  * The host function runs on a fiber of the calling thread, so that a call of its that fails can
  * leave it as kernels are left; then the host waits. One wait serves completion, failure, deadlock,
@@ -13,9 +13,6 @@
 #include "sched/sched.h"
 
 #include <fenv.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A rank's own time counts, because on a busy machine an innocent one may not run for long. One that
  * gets nowhere without using any, stopped or asleep in hand-written C, has GRACE_MS. */
@@ -28,36 +25,47 @@
 
 /* ---- waiting ---- */
 
-static bool call_poisoned(const pypto_worker *w)
+static bool is_poisoned(const pypto_worker *w, uint64_t call)
 {
-    return segment_poisoned(&w->seg, w->call, memory_order_seq_cst);
+    return segment_poisoned(&w->seg, call, memory_order_seq_cst);
 }
 
-static bool all_complete(const pypto_worker *w)
+/* Whether all dispatches of a call are complete. What is posted on a device before the last of them is, too. */
+static bool all_complete(const pld_host *host)
 {
-    return atomic_load_explicit(&w->seg.set->outstanding, memory_order_seq_cst) == 0;
-}
-
-/* A rank that fails poisons the call first and then counts down what it drops. So the poison is
- * looked at after the count: the other way round, a call could fail in between and pass for
- * complete. */
-static bool call_succeeded(const pypto_worker *w)
-{
-    return all_complete(w) && !call_poisoned(w);
-}
-
-static bool acknowledged(const pypto_worker *w, int32_t rank)
-{
-    return atomic_load_explicit(&segment_rank(&w->seg, rank)->acknowledged[call_slot(w->call)],
-                                memory_order_seq_cst) >= w->call;
-}
-
-static bool all_acknowledged(const pypto_worker *w)
-{
-    for (int32_t rank = 0; rank < w->device_count; ++rank)
-        if (!acknowledged(w, rank))
+    for (int32_t device = 0; device < host->w->device_count; ++device) {
+        const rank_header *rank = segment_rank(&host->w->seg, device);
+        if (atomic_load_explicit(&rank->completed, memory_order_seq_cst) < host->last[device])
             return false;
-    return all_complete(w);
+    }
+    return true;
+}
+
+/* A rank that fails poisons the call first and then counts what it drops as complete. So the poison is
+ * looked at after that: the other way round, a call could fail in between and pass for complete. */
+static bool has_succeeded(const pld_host *host)
+{
+    return all_complete(host) && !is_poisoned(host->w, host->call);
+}
+
+bool call_is_over(const pld_host *host)
+{
+    return all_complete(host) || is_poisoned(host->w, host->call);
+}
+
+static bool acknowledged(const pld_host *host, int32_t rank)
+{
+    const rank_header *h = segment_rank(&host->w->seg, rank);
+    return atomic_load_explicit(&h->acknowledged[call_slot(host->call)], memory_order_seq_cst) >=
+           host->call;
+}
+
+static bool all_acknowledged(const pld_host *host)
+{
+    for (int32_t rank = 0; rank < host->w->device_count; ++rank)
+        if (!acknowledged(host, rank))
+            return false;
+    return all_complete(host);
 }
 
 static int32_t process_count(const pypto_worker *w)
@@ -75,13 +83,23 @@ static pypto_status cancelled(void)
     return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted");
 }
 
-/* The wait proper. `w->call` is the call that may fail meanwhile. */
-pypto_status wait_outstanding(pypto_worker *w)
+/* Milliseconds until a time of os_now_ns(), for poll: rounded up, -1 for ever. */
+static int32_t left_ms(int64_t deadline)
 {
+    if (deadline == CALL_FOREVER)
+        return -1;
+    const int64_t left = (deadline - os_now_ns() + 999999) / 1000000;
+    return left < 0 ? 0 : left > 1000000 ? 1000000 : (int32_t)left;
+}
+
+pypto_status call_wait(pld_host *host, int64_t deadline, bool *over)
+{
+    pypto_worker *w = host->w;
     pypto_status status = STATUS_OK;
     _Atomic uint32_t *waiting = &w->seg.set->host_waiting;
-    for (int32_t i = 0; i < YIELDS && !call_poisoned(w); ++i) {
-        if (call_succeeded(w))
+    *over = true;
+    for (int32_t i = 0; i < YIELDS && !is_poisoned(w, host->call); ++i) {
+        if (has_succeeded(host))
             return status;
         host_yield();
     }
@@ -89,20 +107,21 @@ pypto_status wait_outstanding(pypto_worker *w)
     bool asked = false;
     while (status_ok(status)) {
         /* Announce, then look: whoever changes something after our look rings us (segment.h). */
-        atomic_store_explicit(waiting, 1, memory_order_seq_cst);
-        if (call_poisoned(w)) {
-            status = report_failure(w, w->call);
+        atomic_store_explicit(waiting, w->run_count > 1 ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL,
+                              memory_order_seq_cst);
+        if (is_poisoned(w, host->call)) {
+            status = report_failure(w, host->call);
             if (status_ok(status))
                 status = diag_status(DIAG_INTERNAL, "please report this",
                                      "a call ended without a reason");
             break;
         }
-        if (call_succeeded(w))
+        if (has_succeeded(host))
             break;
-        if (all_complete(w))
+        if (all_complete(host))
             continue; /* poisoned since we looked */
         if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) == 0 &&
-            !status_ok(status = report_deadlock(w, w->call)))
+            !status_ok(status = report_deadlock(w, host->call)))
             break;
         /* A signal that came before the relay was in place is pending with the caller. */
         if (!asked && user_interrupted(w)) {
@@ -110,7 +129,12 @@ pypto_status wait_outstanding(pypto_worker *w)
             break;
         }
         asked = true;
-        const unsigned wake = host_wait(w->event, w->processes, process_count(w), -1, &signals);
+        const int32_t left = left_ms(deadline);
+        if (left == 0) {
+            *over = false;
+            break;
+        }
+        const unsigned wake = host_wait(w->event, w->processes, process_count(w), left, &signals);
         atomic_store_explicit(waiting, 0, memory_order_relaxed);
         if ((wake & HOST_WAKE_DEATH) != 0)
             status = report_deaths(w);
@@ -124,11 +148,12 @@ pypto_status wait_outstanding(pypto_worker *w)
 
 /* What is left of the grace of the ranks that have not acknowledged, by their use of the CPU since `used`
  * was read. */
-static int64_t cpu_left_ns(const pypto_worker *w, const int64_t *used)
+static int64_t cpu_left_ns(const pld_host *host, const int64_t *used)
 {
+    const pypto_worker *w = host->w;
     int64_t left = INT64_MAX;
     for (int32_t rank = 0; rank < process_count(w); ++rank) {
-        if (acknowledged(w, rank))
+        if (acknowledged(host, rank))
             continue;
         const int64_t now = process_cpu_ns(&w->processes[rank]);
         const int64_t mine = GRACE_CPU_MS * INT64_C(1000000) - (now - used[rank]);
@@ -140,9 +165,10 @@ static int64_t cpu_left_ns(const pypto_worker *w, const int64_t *used)
 
 /* Poisons the call and waits until every rank has dropped it. False when a rank is dead or does not
  * answer. */
-static bool drain_failed_call(pypto_worker *w)
+static bool drain_failed_call(const pld_host *host)
 {
-    segment_poison(&w->seg, w->call);
+    pypto_worker *w = host->w;
+    segment_poison(&w->seg, host->call);
     const int64_t deadline = os_now_ns() + GRACE_MS * INT64_C(1000000);
     const bool killable = process_count(w) > 0;
     int64_t used[PYPTO_MAX_RANKS];
@@ -151,13 +177,13 @@ static bool drain_failed_call(pypto_worker *w)
     uint32_t signals = 0;
     bool drained = false;
     for (;;) {
-        atomic_store_explicit(&w->seg.set->host_waiting, 1, memory_order_seq_cst);
-        drained = all_acknowledged(w);
+        atomic_store_explicit(&w->seg.set->host_waiting, HOST_WAITS_FOR_EACH, memory_order_seq_cst);
+        drained = all_acknowledged(host);
         bool dead = false;
         for (int32_t rank = 0; rank < process_count(w); ++rank)
             dead = dead || process_dead(&w->processes[rank]);
         const int64_t time_left = deadline - os_now_ns();
-        const int64_t cpu_left = cpu_left_ns(w, used);
+        const int64_t cpu_left = cpu_left_ns(host, used);
         const int64_t left = cpu_left < time_left ? cpu_left : time_left;
         if (drained || dead || (killable && left <= 0)) {
             drained = drained && !dead;
@@ -171,17 +197,15 @@ static bool drain_failed_call(pypto_worker *w)
     return drained;
 }
 
-/* Ends a call that has failed: says what every rank was doing, and closes the set unless all ranks
- * are ready for the next call. */
-static void end_failed_call(pypto_worker *w, pypto_status *status)
+void call_give_up(pld_host *host, pypto_status *status)
 {
     if (status->kind == PYPTO_ERROR_WORKER_DIED)
-        report_states(w, w->call, status);
-    const bool drained = drain_failed_call(w);
+        report_states(host->w, host->call, status);
+    const bool drained = drain_failed_call(host);
     if (status->kind == PYPTO_ERROR_DEVICE)
-        report_states(w, w->call, status);
+        report_states(host->w, host->call, status);
     if (!drained)
-        workers_kill(w);
+        workers_kill(host->w);
 }
 
 /* ---- the host function ---- */
@@ -194,7 +218,7 @@ static void host_main(void *argument)
     fiber_switch(host->fiber, host->main, true);
 }
 
-static pypto_status run_host_function(pld_host *host)
+pypto_status call_host_function(pld_host *host)
 {
     /* The stack is the set's, kept from call to call: mapping one costs more than the rest of
      * posting. */
@@ -214,112 +238,7 @@ static pypto_status run_host_function(pld_host *host)
         host->status = diag_no_memory();
     }
     fiber_destroy(host->main);
+    for (int32_t device = 0; device < host->w->device_count; ++device)
+        host->last[device] = host->w->writers[device].sequence;
     return host->status;
-}
-
-/* ---- the call ---- */
-
-static pypto_status host_init(pld_host *host, pypto_worker *w, pypto_program *program,
-                              const pypto_argument *args, int32_t count)
-{
-    *host = (pld_host){.w = w, .table = program->table, .arguments = args, .count = count};
-    host->function = host->table->functions[host->table->host];
-    host->call = ++w->call;
-    for (int32_t device = 0; device < w->device_count; ++device)
-        w->posted_before[device] = w->writers[device].sequence;
-    host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
-    host->args = alloc_zeroed(count + 1, (int64_t)sizeof *host->args);
-    host->windows = alloc_zeroed(host->table->nbuffers + 1, (int64_t)sizeof *host->windows);
-    return host->staged == NULL || host->args == NULL || host->windows == NULL ? diag_no_memory()
-                                                                               : STATUS_OK;
-}
-
-static void host_destroy(pld_host *host)
-{
-    alloc_free(host->staged);
-    alloc_free(host->args);
-    alloc_free(host->windows);
-    order_destroy(&host->order);
-    alloc_free(host->created);
-}
-
-/* Shows the script line of the first diagnostic, if the script can be read. */
-static void add_source_line(pypto_status *status)
-{
-    const pypto_diagnostic *d = status->diagnostics;
-    if (d == NULL || d->source != NULL || d->span.file == NULL || d->span.line <= 0 ||
-        d->next != NULL)
-        return;
-    FILE *file = fopen(d->span.file, "re");
-    if (file == NULL)
-        return;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length = -1;
-    for (int32_t i = 0; i < d->span.line && (length = getline(&line, &room, file)) >= 0; ++i)
-        ;
-    if (length > 0) {
-        line[strcspn(line, "\r\n")] = '\0';
-        diag_source(status, line);
-    }
-    free(line);
-    fclose(file);
-}
-
-static pypto_status run_call(pypto_worker *w, pypto_program *program, const pypto_argument *args,
-                             int32_t count)
-{
-    pld_host host;
-    pypto_status status = host_init(&host, w, program, args, count);
-    if (status_ok(status))
-        status = check_arguments(host.function, w->device_count, args, count);
-    if (status_ok(status))
-        status = workers_load(w, program, &host.program_id);
-    const bool ran = status_ok(status) && status_ok(status = stage_in(&host));
-    if (ran) {
-        status = run_host_function(&host);
-        if (status_ok(status))
-            status = wait_outstanding(w);
-        if (!status_ok(status)) {
-            end_failed_call(w, &status);
-        } else {
-            stage_out(&host);
-            if (w->lint != PYPTO_LINT_OFF)
-                lint_call(&host, &status);
-            if (w->lint == PYPTO_LINT_WARN)
-                status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
-        }
-        if (w->usable) {
-            queue_shrink(&w->queues, w->writers, w->device_count);
-            pypto_status released = windows_release(&host);
-            if (!status_ok(released)) {
-                workers_kill(w);
-                diag_append(&status, &released);
-            }
-        }
-    }
-    if (host.staged != NULL)
-        stage_release(&host);
-    host_destroy(&host);
-    add_source_line(&status);
-    return status;
-}
-
-pypto_status pypto_worker_run(pypto_worker *w, pypto_program *program, const pypto_argument *args,
-                              int32_t count)
-{
-    pthread_mutex_lock(&w->lock);
-    pypto_status status;
-    if (w->foreign)
-        status = diag_status(DIAG_WORKER_CLOSED, "create a worker in this process",
-                             "this worker set belongs to the process that forked this one");
-    else if (program == NULL)
-        status = diag_status(DIAG_BAD_PROGRAM, NULL, "the program is NULL");
-    else if (!w->usable)
-        status = diag_status(DIAG_WORKER_CLOSED, "create another worker",
-                             "this worker set lost a worker in an earlier call");
-    else
-        status = run_call(w, program, args, count);
-    pthread_mutex_unlock(&w->lock);
-    return status;
 }

@@ -3,10 +3,11 @@
  *   program.c   loaded programs          workers.c   start, end, programs of a set
  *   check.c     arguments against the    staging.c   tensors that ranks cannot see in place
  *               host function            windows.c   the symmetric heap
- *   host_api.c  what a host function     call.c      one call from arguments to result
+ *   host_api.c  what a host function     call.c      host function, waiting, failing
  *               calls                    report.c    failures in words
  *   host_tensors.c  its views            order.c     which dispatch comes before which
  *   pool.c      one-shot calls           deadlock.c  whether, and why
+ *   run.c       calls in flight          lint.c      signals that work by luck
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -37,38 +38,6 @@ typedef struct clearing {
     uint64_t *sequences; /* per device: number of its CLEAR record, 0: none */
     struct clearing *next;
 } clearing;
-
-struct pypto_worker {
-    pthread_mutex_t lock;
-    segment seg;
-    int event;
-    int32_t device_count;
-    int32_t *device_ids;
-    pypto_start start;
-    process *processes; /* threads: only `channel` is used */
-    pthread_t *threads;
-    int32_t thread_count;
-    queue_memory queues;
-    queue_writer *writers;
-    heap_area staging;
-    int64_t staging_reserved;
-    heap_area heap;
-    int64_t *slice_reserved; /* per device */
-    uint64_t *posted_before; /* per device: its records when the latest call began */
-    clearing *clearings;
-    uint64_t call;            /* number of the latest call */
-    fiber *fiber;             /* for host functions */
-    pypto_program **programs; /* known to the ranks, by id; references held */
-    int32_t program_count;
-    int64_t program_capacity;
-    bool usable;
-    bool foreign; /* inherited by a forked child: not ours to use */
-    bool (*interrupted)(void *context);
-    void *interrupt_context;
-    pypto_lint lint;
-    pypto_worker *next; /* in the list of live sets, and in the pool */
-    pypto_worker *next_idle;
-};
 
 /* A window buffer of a call. */
 typedef struct host_window {
@@ -124,6 +93,41 @@ typedef struct host_order {
     int64_t dep_capacity;
 } host_order;
 
+struct pypto_worker {
+    pthread_mutex_t lock;
+    segment seg;
+    int event;
+    int32_t device_count;
+    int32_t *device_ids;
+    pypto_start start;
+    process *processes; /* threads: only `channel` is used */
+    pthread_t *threads;
+    int32_t thread_count;
+    queue_memory queues;
+    queue_writer *writers;
+    heap_area staging;
+    int64_t staging_reserved;
+    heap_area heap;
+    int64_t *slice_reserved; /* per device */
+    uint64_t *posted_before; /* per device: its records when the latest call began */
+    clearing *clearings;
+    uint64_t call;   /* number of the latest call */
+    pypto_run *runs; /* in flight, oldest first */
+    int32_t run_count;
+    host_order order;         /* of the dispatches in flight */
+    fiber *fiber;             /* for host functions */
+    pypto_program **programs; /* known to the ranks, by id; references held */
+    int32_t program_count;
+    int64_t program_capacity;
+    bool usable;
+    bool foreign; /* inherited by a forked child: not ours to use */
+    bool (*interrupted)(void *context);
+    void *interrupt_context;
+    pypto_lint lint;
+    pypto_worker *next; /* in the list of live sets, and in the pool */
+    pypto_worker *next_idle;
+};
+
 struct pld_host {
     pypto_worker *w;
     const pld_program *table;
@@ -138,7 +142,8 @@ struct pld_host {
     heap_block *created; /* tensors that the host function made, in the staging area */
     int32_t created_count;
     int64_t created_capacity;
-    host_order order;
+    uint64_t
+        last[PYPTO_MAX_RANKS]; /* per device: its last record, when the host function has run */
     int32_t line;
     fiber *main;
     fiber *fiber;
@@ -176,6 +181,8 @@ PYPTO_NODISCARD bool order_record(pld_host *host, int32_t device, uint64_t seque
 /* Behind the host function: leaves it with an error when a domain was dispatched on some of its devices only. */
 void order_check_domains(pld_host *host);
 void order_destroy(host_order *order);
+/* Nothing is in flight any more. */
+void order_forget(host_order *order);
 
 /* windows.c */
 PYPTO_NODISCARD pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices,
@@ -192,8 +199,20 @@ PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *progra
 void workers_kill(pypto_worker *w);
 
 /* call.c */
-/* Waits until every posted record is complete. */
-PYPTO_NODISCARD pypto_status wait_outstanding(pypto_worker *w);
+/* Runs the host function, which posts its dispatches. */
+PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
+/* Waits until the call's dispatches are complete, or it fails. *over is false when `deadline`, a time of
+ * os_now_ns(), came first. */
+#define CALL_FOREVER INT64_MAX
+PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool *over);
+/* Whether call_wait() would return at once. */
+bool call_is_over(const pld_host *host);
+/* Ends a call that has failed: says what every rank was doing, and closes the set unless all ranks are
+ * ready for the next call. */
+void call_give_up(pld_host *host, pypto_status *status);
+
+/* run.c: ends all that is in flight. */
+void runs_finish(pypto_worker *w);
 
 /* deadlock.c, report.c: each describes the state of the set as it is now. */
 pypto_status report_failure(pypto_worker *w, uint64_t call);

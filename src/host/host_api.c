@@ -217,14 +217,14 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
         host_leave(host, diag_no_memory());
     queue_record *record;
     pypto_status status = queue_reserve(&w->writers[device], RECORD_DISPATCH, host->call,
-                                        host->order.dep_count, count, &record);
+                                        host->w->order.dep_count, count, &record);
     if (!status_ok(status))
         host_leave(host, status);
     record->program = host->program_id;
     record->function = index;
     if (record->dep_count > 0)
-        memcpy(record_deps(record), host->order.deps,
-               (size_t)record->dep_count * sizeof *host->order.deps);
+        memcpy(record_deps(record), host->w->order.deps,
+               (size_t)record->dep_count * sizeof *host->w->order.deps);
     queue_arg *to = record_args(record);
     for (int32_t i = 0; i < count; ++i) {
         to[i] = (queue_arg){.kind = (int32_t)args[i].kind,

@@ -13,7 +13,7 @@
 
 static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
 {
-    host_order *order = &host->order;
+    host_order *order = &host->w->order;
     if (segment_dispatch_done(segment_rank(&host->w->seg, device), sequence))
         return true;
     const queue_dep dep = {.device = device, .sequence = sequence};
@@ -107,7 +107,7 @@ static void fail_for_missing(pld_host *host, const host_turn *last, uint64_t dev
 
 void order_check_domains(pld_host *host)
 {
-    const host_order *order = &host->order;
+    const host_order *order = &host->w->order;
     for (int32_t i = 0; i < order->turn_count; ++i) {
         const host_turn *last = &order->turns[i];
         uint64_t devices = 0;
@@ -133,8 +133,8 @@ static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *v
                              pld_direction direction)
 {
     const byte_range range = view_range(view);
-    for (int64_t i = 0; i < host->order.access_count; ++i) {
-        const host_access *earlier = &host->order.accesses[i];
+    for (int64_t i = 0; i < host->w->order.access_count; ++i) {
+        const host_access *earlier = &host->w->order.accesses[i];
         if (comes_after(earlier, device, view, range, direction) &&
             !add_dep(host, earlier->device, earlier->sequence))
             return false;
@@ -145,7 +145,7 @@ static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *v
 /* Forgets what is done. */
 static void prune(pld_host *host)
 {
-    host_order *order = &host->order;
+    host_order *order = &host->w->order;
     int64_t kept = 0;
     for (int64_t i = 0; i < order->access_count; ++i) {
         const host_access *a = &order->accesses[i];
@@ -158,7 +158,7 @@ static void prune(pld_host *host)
 static bool record_access(pld_host *host, int32_t device, uint64_t sequence, const pld_tensor *view,
                           bool writes)
 {
-    host_order *order = &host->order;
+    host_order *order = &host->w->order;
     const host_access access = {.view = *view,
                                 .range = view_range(view),
                                 .device = device,
@@ -182,7 +182,7 @@ bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, 
                    int32_t count)
 {
     bool memory = true;
-    host->order.dep_count = 0;
+    host->w->order.dep_count = 0;
     for (int32_t i = 0; i < count && memory; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
@@ -190,7 +190,7 @@ bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, 
         if (tensor->window == NULL) {
             memory = collect_accesses(host, device, tensor, wrapper->params[i].direction);
         } else {
-            const host_turn *turn = find_turn(&host->order, domain_of(host, tensor), device);
+            const host_turn *turn = find_turn(&host->w->order, domain_of(host, tensor), device);
             memory = turn == NULL || add_dep(host, device, turn->sequence);
         }
     }
@@ -208,10 +208,17 @@ bool order_record(pld_host *host, int32_t device, uint64_t sequence, const pld_f
         memory = tensor->window == NULL
                      ? record_access(host, device, sequence, tensor,
                                      wrapper->params[i].direction != PLD_IN)
-                     : take_turn(&host->order, &(host_turn){domain_of(host, tensor), device,
-                                                            sequence, wrapper, host->line});
+                     : take_turn(&host->w->order, &(host_turn){domain_of(host, tensor), device,
+                                                               sequence, wrapper, host->line});
     }
     return memory;
+}
+
+void order_forget(host_order *order)
+{
+    order->access_count = 0;
+    order->turn_count = 0;
+    order->dep_count = 0;
 }
 
 void order_destroy(host_order *order)

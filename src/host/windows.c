@@ -75,13 +75,23 @@ static bool has_posted(const pypto_worker *w)
     return false;
 }
 
+/* For all that is posted; of this call nothing is. */
+static pypto_status wait_for_clears(pypto_worker *w)
+{
+    pld_host posted = {.w = w, .call = w->call};
+    bool over;
+    for (int32_t device = 0; device < w->device_count; ++device)
+        posted.last[device] = w->writers[device].sequence;
+    return call_wait(&posted, CALL_FOREVER, &over);
+}
+
 pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices, const char *name,
                          int64_t *offset)
 {
     reap(w);
-    if (w->clearings != NULL && bytes >= WAIT_FOR_CLEARS_FROM && !has_posted(w) &&
-        heap_must_grow(&w->heap, bytes)) {
-        pypto_status status = wait_outstanding(w);
+    if (w->clearings != NULL && bytes >= WAIT_FOR_CLEARS_FROM && w->run_count == 1 &&
+        !has_posted(w) && heap_must_grow(&w->heap, bytes)) {
+        pypto_status status = wait_for_clears(w);
         if (!status_ok(status))
             return status;
         reap(w);

@@ -407,6 +407,9 @@ void pypto_worker_close(pypto_worker *w)
     if (w == NULL)
         return;
     if (!w->foreign) {
+        pthread_mutex_lock(&w->lock);
+        runs_finish(w);
+        pthread_mutex_unlock(&w->lock);
         delist(w);
         if (w->processes != NULL && w->threads != NULL)
             end_ranks(w);
@@ -431,6 +434,7 @@ void pypto_worker_close(pypto_worker *w)
     alloc_free(w->writers);
     alloc_free(w->slice_reserved);
     alloc_free(w->posted_before);
+    order_destroy(&w->order);
     alloc_free(w);
 }
 

@@ -102,7 +102,8 @@ static void record_done(rank *r, uint64_t number)
     /* A rank that waits for this dispatch raised dispatch_waiters before its last look. */
     if (atomic_load_explicit(&set->dispatch_waiters, memory_order_seq_cst) > 0)
         segment_ring_all(&r->s.seg);
-    if (atomic_fetch_sub_explicit(&set->outstanding, 1, memory_order_seq_cst) == 1)
+    if (atomic_fetch_sub_explicit(&set->outstanding, 1, memory_order_seq_cst) == 1 ||
+        atomic_load_explicit(&set->host_waiting, memory_order_seq_cst) == HOST_WAITS_FOR_EACH)
         sched_ring_host(&r->s);
 }
 

@@ -237,6 +237,10 @@ static inline bool segment_dispatch_done(const rank_header *h, uint64_t number)
     return (atomic_load_explicit(&h->done[bit / 64], memory_order_seq_cst) >> bit % 64 & 1) != 0;
 }
 
+/* What the host waits for: that all is complete (or has failed, or is stuck), or each record, because another call is in
+ * flight behind the one that it waits for. */
+enum host_waits { HOST_WAITS_FOR_NOTHING, HOST_WAITS_FOR_ALL, HOST_WAITS_FOR_EACH };
+
 typedef struct set_header {
     uint64_t magic;
     uint32_t version;
@@ -253,7 +257,7 @@ typedef struct set_header {
     _Alignas(CACHE_LINE) _Atomic uint64_t poison[CALLS_IN_FLIGHT];
     /* Ranks that are not parked. */
     _Alignas(CACHE_LINE) _Atomic int32_t running;
-    /* The host sleeps in poll() and wants to be rung. */
+    /* The host sleeps in poll() and wants to be rung, see host_waits. */
     _Alignas(CACHE_LINE) _Atomic uint32_t host_waiting;
     /* Records posted and not completed, of all ranks. */
     _Alignas(CACHE_LINE) _Atomic int64_t outstanding;

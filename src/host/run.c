@@ -1,0 +1,317 @@
+/* Calls of a worker set, from arguments to results: pypto_worker_run(), and pypto_worker_submit() with the run that it
+ * gives.
+ *
+ * A run begins in the thread that submits it: arguments are checked and staged, and the host function posts
+ * what it dispatches. It ends in whatever thread asks for its result, or needs its place: results are copied back
+ * and windows given back to the heap. So no thread of ours exists. Two runs can be in flight; a third
+ * one ends the oldest first. */
+#include "base/alloc.h"
+#include "base/os.h"
+#include "host/host.h"
+#include "sched/sched.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pypto_run {
+    pld_host host;
+    pypto_program *program;    /* reference held until it ends */
+    pypto_argument *arguments; /* copied: the caller's list may be gone */
+    pypto_status status;       /* when it has ended, until somebody has taken it */
+    _Atomic bool ended;
+    bool released;   /* nobody has the handle any more */
+    pypto_run *next; /* in flight: the one submitted behind it */
+};
+
+/* ---- beginning ---- */
+
+static pypto_status host_init(pypto_run *run, pypto_worker *w, const pypto_argument *args,
+                              int32_t count)
+{
+    pld_host *host = &run->host;
+    run->arguments = alloc_zeroed(count + 1, (int64_t)sizeof *run->arguments);
+    if (run->arguments == NULL)
+        return diag_no_memory();
+    if (count > 0)
+        memcpy(run->arguments, args, (size_t)count * sizeof *args);
+    *host = (pld_host){
+        .w = w, .table = run->program->table, .arguments = run->arguments, .count = count};
+    host->function = host->table->functions[host->table->host];
+    host->call = ++w->call;
+    for (int32_t device = 0; device < w->device_count; ++device)
+        w->posted_before[device] = host->last[device] = w->writers[device].sequence;
+    host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
+    host->args = alloc_zeroed(count + 1, (int64_t)sizeof *host->args);
+    host->windows = alloc_zeroed(host->table->nbuffers + 1, (int64_t)sizeof *host->windows);
+    return host->staged == NULL || host->args == NULL || host->windows == NULL ? diag_no_memory()
+                                                                               : STATUS_OK;
+}
+
+static void host_destroy(pld_host *host)
+{
+    if (host->staged != NULL)
+        stage_release(host);
+    alloc_free(host->staged);
+    alloc_free(host->args);
+    alloc_free(host->windows);
+    alloc_free(host->created);
+}
+
+/* Shows the script line of the first diagnostic, if the script can be read. */
+static void add_source_line(pypto_status *status)
+{
+    const pypto_diagnostic *d = status->diagnostics;
+    if (d == NULL || d->source != NULL || d->span.file == NULL || d->span.line <= 0 ||
+        d->next != NULL)
+        return;
+    FILE *file = fopen(d->span.file, "re");
+    if (file == NULL)
+        return;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length = -1;
+    for (int32_t i = 0; i < d->span.line && (length = getline(&line, &room, file)) >= 0; ++i)
+        ;
+    if (length > 0) {
+        line[strcspn(line, "\r\n")] = '\0';
+        diag_source(status, line);
+    }
+    free(line);
+    fclose(file);
+}
+
+static void run_free(pypto_run *run)
+{
+    pypto_status_clear(&run->status);
+    alloc_free(run->arguments);
+    alloc_free(run);
+}
+
+/* Nothing of it is left in the set. */
+static void run_over(pypto_run *run, pypto_status status)
+{
+    pypto_worker *w = run->host.w;
+    for (pypto_run **link = &w->runs; *link != NULL; link = &(*link)->next) {
+        if (*link != run)
+            continue;
+        *link = run->next;
+        --w->run_count;
+        break;
+    }
+    host_destroy(&run->host);
+    pypto_program_release(run->program);
+    add_source_line(&status);
+    run->status = status;
+    atomic_store_explicit(&run->ended, true, memory_order_release);
+    if (run->released)
+        run_free(run);
+}
+
+static void run_append(pypto_run *run)
+{
+    pypto_worker *w = run->host.w;
+    pypto_run **end = &w->runs;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = run;
+    ++w->run_count;
+}
+
+/* ---- ending ---- */
+
+/* Its windows go back to the heap once the ranks have cleared them. */
+static void release_windows(pld_host *host, pypto_status *status)
+{
+    pypto_worker *w = host->w;
+    if (!w->usable)
+        return;
+    if (w->run_count == 1)
+        queue_shrink(&w->queues, w->writers, w->device_count);
+    pypto_status released = windows_release(host);
+    if (!status_ok(released)) {
+        workers_kill(w);
+        diag_append(status, &released);
+    }
+}
+
+static void run_end(pypto_run *run, pypto_status status)
+{
+    pld_host *host = &run->host;
+    pypto_worker *w = host->w;
+    if (!status_ok(status)) {
+        call_give_up(host, &status);
+    } else {
+        stage_out(host);
+        if (w->lint != PYPTO_LINT_OFF)
+            lint_call(host, &status);
+        if (w->lint == PYPTO_LINT_WARN)
+            status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
+    }
+    release_windows(host, &status);
+    run_over(run, status);
+}
+
+/* Waits for the end of a run until `deadline`; Ctrl-C ends those submitted behind it, too. */
+static void run_finish(pypto_run *run, int64_t deadline)
+{
+    bool over;
+    pypto_status status = call_wait(&run->host, deadline, &over);
+    if (!over)
+        return;
+    const bool cancels = status.kind == PYPTO_ERROR_INTERRUPTED;
+    pypto_run *next = run->next;
+    run_end(run, status);
+    while (cancels && next != NULL) {
+        pypto_run *later = next;
+        next = later->next;
+        run_end(later, diag_status(DIAG_CANCELLED, NULL, "the call was interrupted"));
+    }
+}
+
+void runs_finish(pypto_worker *w)
+{
+    while (w->runs != NULL)
+        run_finish(w->runs, CALL_FOREVER);
+}
+
+/* ---- a call ---- */
+
+static pypto_status check_usable(const pypto_worker *w, const pypto_program *program)
+{
+    if (w->foreign)
+        return diag_status(DIAG_WORKER_CLOSED, "create a worker in this process",
+                           "this worker set belongs to the process that forked this one");
+    if (program == NULL)
+        return diag_status(DIAG_BAD_PROGRAM, NULL, "the program is NULL");
+    if (!w->usable)
+        return diag_status(DIAG_WORKER_CLOSED, "create another worker",
+                           "this worker set lost a worker in an earlier call");
+    return STATUS_OK;
+}
+
+/* A run that cannot be begun, or whose host function fails, has ended when this returns. */
+static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *args, int32_t count)
+{
+    const pld_program *table = run->program->table;
+    pypto_status status =
+        check_arguments(table->functions[table->host], w->device_count, args, count);
+    if (status_ok(status))
+        status = host_init(run, w, args, count);
+    if (status_ok(status))
+        status = workers_load(w, run->program, &run->host.program_id);
+    if (status_ok(status))
+        status = stage_in(&run->host);
+    if (!status_ok(status)) {
+        run_over(run, status);
+        return;
+    }
+    if (w->runs == NULL)
+        order_forget(&w->order);
+    run_append(run);
+    status = call_host_function(&run->host);
+    if (!status_ok(status))
+        run_end(run, status);
+}
+
+static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_argument *args,
+                           int32_t count, pypto_run **run)
+{
+    *run = NULL;
+    while (w->run_count >= CALLS_IN_FLIGHT)
+        run_finish(w->runs, CALL_FOREVER);
+    pypto_status status = check_usable(w, program);
+    if (!status_ok(status))
+        return status;
+    *run = alloc_zeroed(1, (int64_t)sizeof **run);
+    if (*run == NULL)
+        return diag_no_memory();
+    (*run)->host.w = w;
+    (*run)->program = pypto_program_retain(program);
+    run_begin(*run, w, args, count);
+    return STATUS_OK;
+}
+
+/* Takes the result; the run may be asked again, but has nothing to tell then. */
+static pypto_status take_status(pypto_run *run)
+{
+    const pypto_status status = run->status;
+    run->status = STATUS_OK;
+    return status;
+}
+
+pypto_status pypto_worker_submit(pypto_worker *w, pypto_program *program,
+                                 const pypto_argument *args, int32_t count, pypto_run **run)
+{
+    pthread_mutex_lock(&w->lock);
+    pypto_status status = submit(w, program, args, count, run);
+    if (status_ok(status) && atomic_load_explicit(&(*run)->ended, memory_order_relaxed) &&
+        !status_ok((*run)->status)) {
+        status = take_status(*run);
+        run_free(*run);
+        *run = NULL;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
+pypto_status pypto_worker_run(pypto_worker *w, pypto_program *program, const pypto_argument *args,
+                              int32_t count)
+{
+    pthread_mutex_lock(&w->lock);
+    pypto_run *run;
+    pypto_status status = submit(w, program, args, count, &run);
+    if (run != NULL) {
+        if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
+            run_finish(run, CALL_FOREVER);
+        status = take_status(run);
+        run_free(run);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
+/* ---- handles ---- */
+
+bool pypto_run_done(pypto_run *run)
+{
+    if (atomic_load_explicit(&run->ended, memory_order_acquire))
+        return true;
+    pypto_worker *w = run->host.w;
+    if (pthread_mutex_trylock(&w->lock) != 0)
+        return atomic_load_explicit(&run->ended, memory_order_acquire);
+    if (!atomic_load_explicit(&run->ended, memory_order_relaxed) && call_is_over(&run->host))
+        run_finish(run, CALL_FOREVER);
+    pthread_mutex_unlock(&w->lock);
+    return atomic_load_explicit(&run->ended, memory_order_acquire);
+}
+
+pypto_status pypto_run_wait(pypto_run *run, int64_t timeout_ns, bool *over)
+{
+    const int64_t deadline = timeout_ns < 0 ? CALL_FOREVER : os_now_ns() + timeout_ns;
+    if (!atomic_load_explicit(&run->ended, memory_order_acquire)) {
+        pypto_worker *w = run->host.w;
+        pthread_mutex_lock(&w->lock);
+        if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
+            run_finish(run, deadline);
+        pthread_mutex_unlock(&w->lock);
+    }
+    *over = atomic_load_explicit(&run->ended, memory_order_acquire);
+    return *over ? take_status(run) : STATUS_OK;
+}
+
+void pypto_run_release(pypto_run *run)
+{
+    if (run == NULL)
+        return;
+    if (!atomic_load_explicit(&run->ended, memory_order_acquire)) {
+        pypto_worker *w = run->host.w;
+        pthread_mutex_lock(&w->lock);
+        run->released = !atomic_load_explicit(&run->ended, memory_order_relaxed);
+        const bool in_flight = run->released;
+        pthread_mutex_unlock(&w->lock);
+        if (in_flight)
+            return; /* the set frees it */
+    }
+    run_free(run);
+}
