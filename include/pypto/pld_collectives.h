@@ -10,7 +10,9 @@
  *
  * Entry and exit. No rank touches a window of a peer before that peer has entered the collective, and when a
  * call returns, no rank will touch mine any more and all that others write into it is there. So a window can be
- * filled before a collective and used, overwritten or passed to the next one behind it, without a barrier.
+ * filled before a collective and used, overwritten or passed to the next one behind it, without a barrier. What a
+ * rank has pushed into windows of peers before it enters takes part. When a peer has its result is known to the
+ * peer: who reads or writes a slice of another rank behind a collective needs a barrier or a signal.
  *
  * Results are the same bits on all ranks, in all runs and modes: an element is folded in the order of ranks,
  * starting from the value of rank 0. Floats of 16 bits are folded in FP32 and rounded once. A NaN comes out as

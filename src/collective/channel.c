@@ -94,7 +94,7 @@ static void check_signal(const collective *c, pld_core *core, const pld_tensor *
     }
 }
 
-/* 64 bits to 48, each of which depends on all. Finalizer of MurmurHash3 (Austin Appleby, public domain). */
+/* 64 bits to 47, each of which depends on all. Finalizer of MurmurHash3 (Austin Appleby, public domain). */
 static uint64_t mixed(uint64_t h)
 {
     h ^= h >> 33;
@@ -140,6 +140,10 @@ void collective_enter(collective *c, pld_core *core, const pld_tensor *signal,
             "signal %s is in use by another collective of this rank, at line %d: tasks that may "
             "overlap need signals of their own",
             task_describe(core, signal, name, sizeof name), c->record->line);
+    const uint32_t pushes = core->owner->pushes & UINT32_C(0x7fffffff);
+    c->pushed = c->record->pushes != pushes;
+    c->again = c->pushed;
+    c->record->pushes = pushes & UINT32_C(0x7fffffff);
     c->record->busy = 1;
     c->record->what = *call;
     c->record->function = core->function_index;
@@ -160,9 +164,13 @@ void round_begin(collective *c)
     c->round = ++c->record->rounds;
 }
 
+/* In a flag beside fingerprint and round: its rank has pushed, see channel.h. */
+#define FLAG_PUSHED (UINT64_C(1) << 63)
+
 static uint64_t flag_word(const collective *c)
 {
-    return c->fingerprint << FLAG_ROUND_BITS | FLAG_ROUND(c->round);
+    const uint64_t word = c->fingerprint << FLAG_ROUND_BITS | FLAG_ROUND(c->round);
+    return c->pushed ? word | FLAG_PUSHED : word & ~FLAG_PUSHED;
 }
 
 void round_post(collective *c, int32_t peer, const void *message, int64_t bytes)
@@ -179,7 +187,7 @@ void round_post(collective *c, int32_t peer, const void *message, int64_t bytes)
 static void fail_mismatch(const collective *c, int32_t peer) PYPTO_NORETURN;
 
 /* Waits for one peer's flag of this round. */
-static void await_flag(const collective *c, int32_t peer)
+static void await_flag(collective *c, int32_t peer)
 {
     pld_core *core = c->core;
     const flag_line *flag = flags_of(c, c->comm->rank) + peer;
@@ -201,8 +209,9 @@ static void await_flag(const collective *c, int32_t peer)
         task_wait(core);
         word = atomic_load_explicit(&flag->word, memory_order_seq_cst);
     }
-    if (__builtin_expect(word != flag_word(c), 0))
+    if (__builtin_expect(((word ^ flag_word(c)) & ~FLAG_PUSHED) != 0, 0))
         fail_mismatch(c, peer);
+    c->again |= (word & FLAG_PUSHED) != 0;
 }
 
 void round_end(collective *c)
@@ -210,6 +219,14 @@ void round_end(collective *c)
     const int32_t ranks = c->comm->nranks;
     for (int32_t i = 1; i < ranks; ++i)
         await_flag(c, (c->comm->rank + i) % ranks);
+}
+
+bool round_again(collective *c)
+{
+    const bool again = c->again;
+    c->again = false;
+    c->pushed = false;
+    return again;
 }
 
 static void post_all(collective *c, const void *message, int64_t bytes)

@@ -22,7 +22,14 @@
  *
  * A collective of a few bytes is one round with the data in flags or stages. A longer one is two: behind
  * the first, all have entered, and windows of peers may be read and written; behind the second, all have done
- * with that. So no rank's window is touched outside of its own call, which is the whole of the rules of
+ * with that.
+ *
+ * What a rank has pushed into peers' windows before it entered takes part as well. In two rounds it does by (2). In
+ * one, a peer may have sent its data before: so flags tell who has pushed since its last collective on the
+ * channel, and if anybody has, the round is repeated, with what is in the windows then. All see the same flags, so all
+ * repeat it or none does.
+ *
+ * So no rank's window is touched outside of its own call, which is the whole of the rules of
  * entry and exit, and why a window can be used again at once (pld_collectives.h). */
 #ifndef COLLECTIVE_CHANNEL_H
 #define COLLECTIVE_CHANNEL_H
@@ -105,8 +112,9 @@ typedef struct channel_record {
     _Alignas(CACHE_LINE) collective_call what;
     int32_t function; /* where */
     int32_t line;
-    uint32_t rounds; /* so far */
-    uint32_t busy;   /* a core of this rank is inside */
+    uint32_t rounds;      /* so far */
+    uint32_t busy : 1;    /* a core of this rank is inside */
+    uint32_t pushes : 31; /* of this rank into windows of peers when it entered last */
     /* all_to_all_v: a count that was more than fits. */
     int32_t clamped_line; /* 0: none */
     int32_t clamped_rank;
@@ -128,6 +136,8 @@ typedef struct collective {
     channel_record *record;
     uint64_t fingerprint;
     uint32_t round;
+    bool pushed; /* this rank has, since its last collective here */
+    bool again;  /* some rank has: see round_again() */
 } collective;
 
 /* Begins a collective on a channel: checks the signal, tells what this rank does. */
@@ -145,6 +155,10 @@ void round_end(collective *c);
 void round_all(collective *c, const void *message, int64_t bytes);
 void round_parts(collective *c, const char *parts, int64_t bytes);
 void round_stage_all(collective *c, const void *data, int64_t bytes);
+
+/* Behind the first round of a collective that sends its data in it: whether a rank has pushed data into windows of
+ * peers before it entered, so that the round has to be repeated, once. */
+bool round_again(collective *c);
 
 /* Behind round_end(), until the next round ends: what a peer has sent in it. */
 const void *round_message(const collective *c, int32_t peer);

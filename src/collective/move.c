@@ -37,11 +37,15 @@ void(pld_broadcast)(pld_core *core, const pld_tensor *target, const pld_tensor *
     collective c;
     collective_enter(&c, core, signal, &call);
     if (bytes <= FLAG_MESSAGE) {
-        round_all(&c, target->data, receives ? 0 : bytes);
+        do
+            round_all(&c, target->data, receives ? 0 : bytes);
+        while (round_again(&c));
         if (receives)
             memcpy(target->data, round_message(&c, from), (size_t)bytes);
     } else if (bytes <= STAGE_BYTES) {
-        round_stage_all(&c, target->data, receives ? 0 : bytes);
+        do
+            round_stage_all(&c, target->data, receives ? 0 : bytes);
+        while (round_again(&c));
         if (receives)
             memcpy(target->data, round_stage(&c, from), (size_t)bytes);
     } else {
@@ -135,12 +139,14 @@ static void run_exchange(collective *c, const exchange *x)
     const int64_t total = x->scatters ? x->part * ranks : x->part;
     const int64_t staged = x->part > SHORT_PART && total <= STAGE_BYTES ? total : 0;
     const bool by_address = x->part > SHORT_PART && staged == 0;
-    round_begin(c);
-    if (staged > 0)
-        memcpy(round_stage(c, me), x->source, (size_t)staged);
-    for (int32_t i = 1; i < ranks; ++i)
-        post_part(c, x, (me + i) % ranks);
-    round_end(c);
+    do {
+        round_begin(c);
+        if (staged > 0)
+            memcpy(round_stage(c, me), x->source, (size_t)staged);
+        for (int32_t i = 1; i < ranks; ++i)
+            post_part(c, x, (me + i) % ranks);
+        round_end(c);
+    } while (!by_address && round_again(c));
     copy_bytes(c->core, x->target + x->part * me, part_for(x, me), x->part);
     if (x->received != NULL)
         x->received[me] = x->send[me];

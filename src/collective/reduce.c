@@ -116,10 +116,14 @@ void(pld_allreduce)(pld_core *core, const pld_tensor *target, const pld_tensor *
     if (comm->nranks == 1) {
         /* The value itself. */
     } else if (bytes <= FLAG_MESSAGE) {
-        round_all(&c, target->data, bytes);
+        do
+            round_all(&c, target->data, bytes);
+        while (round_again(&c));
         fold_sent(&c, f, false, 0, target->data, target->data, count);
     } else if (bytes <= STAGE_BYTES) {
-        round_stage_all(&c, target->data, bytes);
+        do
+            round_stage_all(&c, target->data, bytes);
+        while (round_again(&c));
         fold_sent(&c, f, true, 0, target->data, target->data, count);
     } else {
         round_all(&c, NULL, 0);
@@ -144,10 +148,14 @@ void(pld_reduce_scatter)(pld_core *core, const pld_tensor *target, const pld_ten
     if (comm->nranks == 1) {
         /* The value itself. */
     } else if (row <= FLAG_MESSAGE) {
-        round_parts(&c, target->data, row);
+        do
+            round_parts(&c, target->data, row);
+        while (round_again(&c));
         fold_sent(&c, f, false, 0, mine, mine, count);
     } else if (row * comm->nranks <= STAGE_BYTES) {
-        round_stage_all(&c, target->data, row * comm->nranks);
+        do
+            round_stage_all(&c, target->data, row * comm->nranks);
+        while (round_again(&c));
         fold_sent(&c, f, true, row * comm->rank, mine, mine, count);
     } else {
         const char *sources[PYPTO_MAX_RANKS];

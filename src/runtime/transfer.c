@@ -11,13 +11,15 @@
 #include "runtime/box.h"
 #include "sched/describe.h"
 
-/* Where a tensor lies in rank `peer`'s slice. */
+/* Where a tensor lies in rank `peer`'s slice, which will be written if its owner is asked for. */
 static char *peer_data(pld_core *core, const pld_tensor *tensor, int64_t peer, rank_header **owner)
 {
     const int32_t device = task_device_of(core, tensor, peer);
     const pld_window *window = tensor->window;
-    if (owner != NULL)
+    if (owner != NULL) {
         *owner = segment_rank(&core->owner->seg, device);
+        core->owner->pushes++;
+    }
     return window->device_base + window->stride * device + (tensor->data - window->base);
 }
 

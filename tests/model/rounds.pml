@@ -4,7 +4,8 @@
  *
  *     spin -DP=3 -a rounds.pml && cc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m1000000
  *
- * Whoever is the first in a collective decides which one it is; the others do the same. All counters are kept
+ * Whoever is the first in a collective decides which one it is; the others do the same. A round that all repeat
+ * (round_again) is one more collective here. All counters are kept
  * modulo a few, so there are finitely many states, and no end. What is checked:
  *   - nobody waits for ever ("invalid end state");
  *   - no rank leaves a round before all have entered it, nor gets two rounds ahead of one;

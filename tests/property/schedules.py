@@ -189,17 +189,6 @@ class Stream:
 
     # ---- collectives ----
 
-    def settled(self):
-        """Whether each rank knows of all that others have done to its windows."""
-        late = (
-            times.max(axis=(0, 1))[others] > self.clock[p.owner][others]
-            for places in self.windows
-            for p in places
-            for times in p.clocks.values()
-            for others in [np.arange(self.n) != p.owner]
-        )
-        return not any(each.any() for each in late)
-
     def moves(self):
         """(call, windows that it reads, the one that it writes, what is in that then) of what may be drawn."""
         data = [np.stack([p.data for p in places]) for places in self.windows]
@@ -223,17 +212,13 @@ class Stream:
                 parts[q, q] = FOLDS[op].reduce(data[a][:, q], axis=0)
             yield f"reduce_scatter(win{a}, bells, op=pld.ReduceOp.{op})", [a], a, parts
 
-    def collective(self, on_host=False):
-        """The lines of one, and of a barrier in front where it takes that."""
+    def collective(self):
+        """The lines of one."""
         call, sources, target, result = self.pick(list(self.moves()))
         if self.dtype in EXACT and result.max() > EXACT[self.dtype]:
             return []
-        barrier = [] if self.settled() else ["pld.tensor.barrier(bells)"]
         for rank in range(self.n):
             self.tick(rank)
-        if barrier and not on_host and self.chance(2):
-            barrier = []
-            self.barrier()
         self.join_all()
         whole = slice(None), slice(None)
         for p, data in zip(self.windows[target], result):
@@ -242,11 +227,11 @@ class Stream:
             self.note(p.owner, "write", p, whole)
             for w in sources:
                 self.note(p.owner, "read", self.windows[w][p.owner], whole)
-        return [*barrier, f"pld.tensor.{call}"]
+        return [f"pld.tensor.{call}"]
 
     def collective_on_host(self):
         """The same as a statement of the host function, for the windows as they are called there."""
-        for line in self.collective(on_host=True):
+        for line in self.collective():
             row = rf"pld.window(\1_buf, \2, dtype=pl.{self.dtype})"
             line = re.sub(r"pl\.slice\((win\d+), (\[.*?\]), \[0, 0\]\)", row, line)
             yield re.sub(r"\b(win\d+|bells)(_buf)?\b", rf"\1_{self.number}\2", line)

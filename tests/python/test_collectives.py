@@ -427,6 +427,44 @@ out[:, :] = near
     np.testing.assert_array_equal(y, np.roll(x, -1, axis=0) - np.roll(x, 1, axis=0))
 
 
+# The statement, and where rank 1 finds what rank 0 has pushed.
+PUSHED = {
+    "allreduce": "pld.tensor.allreduce(win, sig)",
+    "reduce_scatter": "pld.tensor.reduce_scatter(win, sig)",
+    "broadcast": "pld.tensor.broadcast(win, sig, root=1)",
+    "allgather": "pld.tensor.allgather(win[0:1, :], other, sig)\nwin = other",
+    "all_to_all": "pld.tensor.all_to_all(win, other, sig)\nwin = other",
+}
+
+
+@pytest.mark.parametrize("size", [8, 128, 1024])
+@pytest.mark.parametrize("name", PUSHED)
+def test_what_was_pushed_before_takes_part(name, size, transport):
+    """Rank 0 comes late, and pushes its rows into rank 1's window first; rank 1 waits in the collective meanwhile."""
+    body = f"""
+if me == 0:
+    for i in pl.range(300000):
+        pl.read(plan, [0])
+    pld.tensor.put(win, 1, inp)
+{PUSHED[name]}
+out[:, :] = win[:, :]
+"""
+    host = from_text(
+        HEAD.format(kernel=indented(body), wrapper=indented(CALL), rows="2", host_rows="2").replace(", 8]", f", {size}]")
+    )["host"]
+    x = np.random.default_rng(size).integers(1, 100, (2, 2, size)).astype(np.float32)
+    y = outputs_of(host, x)
+    pushed, none = x[0], np.zeros_like(x[0])
+    expected = {
+        "allreduce": [pushed, pushed],
+        "reduce_scatter": [np.stack([pushed[0], none[0]]), pushed],
+        "broadcast": [pushed, pushed],
+        "allgather": [np.stack([none[0], pushed[0]])] * 2,
+        "all_to_all": [np.stack([none[0], pushed[0]]), np.stack([none[1], pushed[1]])],
+    }[name]
+    np.testing.assert_array_equal(y, np.stack(expected))
+
+
 # ---- some of the devices ----
 
 
