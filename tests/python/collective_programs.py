@@ -22,7 +22,9 @@ MOVES = {
     "allgather": "win = pld.tensor.allgather(row, win, sig)",
     "all_to_all": "win = pld.tensor.all_to_all(inp, win, sig)",
 }
-FOLDS = {f"reduce_scatter {op}": f"win = pld.tensor.reduce_scatter(win, sig, op=pld.ReduceOp.{op})" for op in REDUCE_OPS}
+FOLDS = {
+    f"reduce_scatter {op}": f"win = pld.tensor.reduce_scatter(win, sig, op=pld.ReduceOp.{op})" for op in REDUCE_OPS
+}
 FOLDS |= {
     f"allreduce {op} {mode}": f"win = pld.tensor.allreduce(win, {signal}, op=pld.ReduceOp.{op}, mode='{mode}')"
     for op in REDUCE_OPS
@@ -91,7 +93,8 @@ def host_of(dtype):
 def run(name, inputs, dtype, root=0):
     outputs = zeros(inputs.shape, dtype)
     plan = np.array([collectives_of(dtype).index(name), root], np.int32)
-    rows = (torch.stack if isinstance(inputs, torch.Tensor) else np.stack)([inputs[r][r : r + 1] for r in range(len(inputs))])
+    stack = torch.stack if isinstance(inputs, torch.Tensor) else np.stack
+    rows = stack([inputs[r][r : r + 1] for r in range(len(inputs))])
     host_of(dtype)(inputs, rows, outputs, plan, config=config(len(inputs)))
     return bits(outputs)
 
@@ -134,7 +137,8 @@ def fold(parts, dtype, op):
     for part in parts[1:]:
         total = _step(total, part, op)
     with np.errstate(all="ignore"):
-        rounded = bits(torch.from_numpy(total).bfloat16() if dtype == "BF16" else total.astype({"FP16": "f2"}.get(dtype, "f4")))
+        halves = torch.from_numpy(total).bfloat16() if dtype == "BF16" else total.astype(np.float16)
+    rounded = bits(total if dtype == "FP32" else halves)
     quiet = {"FP32": 0x7FC00000, "FP16": 0x7E00, "BF16": 0x7FC0}[dtype]
     return np.where(np.isnan(total), np.array(quiet, rounded.dtype), rounded)
 

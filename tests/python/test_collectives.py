@@ -1,6 +1,7 @@
 """Collectives in kernels: every one, every element type, sizes, ranks, bit for bit against NumPy; and where they
 may stand: loops, branches, expressions, scopes, wrappers."""
 
+import contextlib
 import functools
 
 import numpy as np
@@ -547,8 +548,9 @@ def test_all_to_all_v(ranks, dtype, source, transport):
     for rows, columns in [(1, 1), (4, 64), (3, 333)]:
         x = values((ranks, ranks * rows, columns), dtype)
         counts = rng.integers(0, rows + 2, (ranks, ranks, 1)[: 2 + (source == "src")]).astype(np.int32)
-        y, got = exchange(x, counts, dtype, source)
         asked = counts.reshape(ranks, ranks)
+        with pytest.warns(pypto.LintWarning, match="W606") if (asked > rows).any() else contextlib.nullcontext():
+            y, got = exchange(x, counts, dtype, source)
         np.testing.assert_array_equal(got, np.minimum(asked, rows).T)
         blocks = x.reshape(ranks, ranks, rows, columns)
         np.testing.assert_array_equal(y.reshape(blocks.shape), blocks.swapaxes(0, 1))
