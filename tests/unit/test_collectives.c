@@ -142,12 +142,11 @@ static void test_vectors_do_not_change_bits(void **state)
         sets[set_count++] = fold_of_avx2;
 #endif
     uint64_t random = 20;
-    for (int dtype = 0; dtype < PYPTO_DTYPE_COUNT; ++dtype)
+    for (pypto_dtype dtype = 0; dtype < PYPTO_DTYPE_COUNT; ++dtype)
         for (size_t c = 0; c < sizeof counts / sizeof counts[0]; ++c)
-            for (int op = PLD_SUM; op <= PLD_PROD && fold_of(dtype, op) != NULL; ++op)
+            for (pld_reduce_op op = PLD_SUM; op <= PLD_PROD && fold_of(dtype, op) != NULL; ++op)
                 for (int s = 0; s < set_count; ++s)
-                    check_set(sets[s], (pypto_dtype)dtype, (pld_reduce_op)op, counts[c],
-                              (int64_t)(c % 2) * 8, &random);
+                    check_set(sets[s], dtype, op, counts[c], (int64_t)(c % 2) * 8, &random);
 }
 
 /* ---- random sequences ---- */
@@ -241,7 +240,7 @@ static pld_tensor part_of(const pld_tensor *window, int64_t at, pypto_dtype dtyp
 {
     pld_tensor t = *window;
     t.data += at;
-    t.dtype = dtype;
+    t.dtype = (int32_t)dtype;
     t.ndim = ndim;
     t.shape[0] = ndim == 1 ? columns : rows;
     t.stride[0] = ndim == 1 ? 1 : columns;
