@@ -72,6 +72,13 @@ typedef enum pypto_lint {
     PYPTO_LINT_ERROR /* it fails with the first (LINT); outputs are there */
 } pypto_lint;
 
+/* Whether the windows of a program live on between its calls on one worker set. */
+typedef enum pypto_persistence {
+    PYPTO_PERSISTENT_OFF,   /* each call has windows of its own, which are zero */
+    PYPTO_PERSISTENT_RESET, /* they stay where they are, and are zero when a call begins */
+    PYPTO_PERSISTENT_KEEP   /* they stay, with what they hold */
+} pypto_persistence;
+
 typedef struct pypto_worker_options {
     size_t size;               /* sizeof(pypto_worker_options) */
     const int32_t *device_ids; /* distinct, >= 0; names in reports, no hardware */
@@ -83,11 +90,13 @@ typedef struct pypto_worker_options {
     bool (*interrupted)(void *context);
     void *interrupt_context;
     pypto_lint lint;
+    pypto_persistence persistent; /* calls of a set with persistent windows do not overlap */
 } pypto_worker_options;
 
-#define PYPTO_WORKER_OPTIONS_INIT                                                                 \
-    {                                                                                             \
-        sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF \
+#define PYPTO_WORKER_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
+            PYPTO_PERSISTENT_OFF                                                                   \
     }
 
 /* Starts the workers and waits until each is ready. */
@@ -126,6 +135,24 @@ PYPTO_API bool pypto_run_done(pypto_run *run);
 
 /* Gives up the handle; the call goes on. Accepts NULL. */
 PYPTO_API void pypto_run_release(pypto_run *run);
+
+/* Makes all persistent windows of the set zero, also those that a failed call has left in an unknown state. Waits for
+ * what is in flight. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_reset_windows(pypto_worker *worker);
+
+/* Communication domains for which windows have been allocated so far. */
+PYPTO_API int64_t pypto_worker_domain_count(const pypto_worker *worker);
+
+/* A block of memory of a rank that stays until it is freed or the set is closed; its content is undefined. A tensor
+ * argument that lies inside of it is passed to the program in place. The caller reads and writes it as any memory
+ * while no call uses it. Fails (VALUE) for a rank that does not exist and sizes below 1, (MEMORY) when there is none. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_alloc(pypto_worker *worker, int32_t rank,
+                                                          int64_t bytes, void **address);
+/* Waits for what is in flight, then frees the block. Fails (VALUE) unless it is one of this rank. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_free(pypto_worker *worker, int32_t rank,
+                                                         void *address);
+/* Bytes of such blocks that a rank has. */
+PYPTO_API int64_t pypto_worker_committed(pypto_worker *worker, int32_t rank);
 
 /* False once a failure has cost the set a worker: close it and create another. */
 PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);

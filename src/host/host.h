@@ -8,6 +8,7 @@
  *   host_tensors.c  its views            order.c     which dispatch comes before which
  *   pool.c      one-shot calls           deadlock.c  whether, and why
  *   run.c       calls in flight          lint.c      signals that work by luck
+ *   persistent.c  windows that stay      resident.c  memory that stays
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -41,7 +42,8 @@ typedef struct clearing {
 
 /* A window buffer of a call. */
 typedef struct host_window {
-    bool allocated;
+    bool allocated; /* in this call */
+    bool kept;      /* by an earlier one: the block is there */
     int64_t offset; /* in every slice */
     int64_t bytes;  /* logical */
     int64_t block;  /* bytes taken: the channels of collectives are behind the window */
@@ -93,6 +95,13 @@ typedef struct host_order {
     int64_t dep_capacity;
 } host_order;
 
+/* The persistent windows of a program. */
+typedef struct kept_windows {
+    host_window *windows; /* NULL: it has not been called yet */
+    int32_t count;
+    bool dirty;
+} kept_windows;
+
 struct pypto_worker {
     pthread_mutex_t lock;
     segment seg;
@@ -114,7 +123,13 @@ struct pypto_worker {
     uint64_t call;   /* number of the latest call */
     pypto_run *runs; /* in flight, oldest first */
     int32_t run_count;
-    host_order order;         /* of the dispatches in flight */
+    host_order order; /* of the dispatches in flight */
+    pypto_persistence persistent;
+    kept_windows *kept; /* by program id; NULL unless persistent */
+    int64_t domain_count;
+    struct resident *residents;
+    int64_t resident_count;
+    int64_t resident_capacity;
     fiber *fiber;             /* for host functions */
     pypto_program **programs; /* known to the ranks, by id; references held */
     int32_t program_count;
@@ -164,6 +179,9 @@ PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
 PYPTO_NODISCARD pypto_status stage_in(pld_host *host);
 void stage_out(pld_host *host);
 void stage_release(pld_host *host);
+/* A block of the staging area: its offset there. */
+PYPTO_NODISCARD pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what,
+                                        int64_t *offset);
 /* A block of the staging area that stage_release() gives back; not zeroed. */
 PYPTO_NODISCARD pypto_status stage_create(pld_host *host, int64_t bytes, char **block);
 
@@ -190,6 +208,14 @@ PYPTO_NODISCARD pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_
 /* Has the ranks clear the call's windows; they are free again when all have. */
 PYPTO_NODISCARD pypto_status windows_release(pld_host *host);
 void windows_destroy(pypto_worker *w);
+/* Has a device clear its slices of the windows; *sequence is the number of its record, if it has any. */
+PYPTO_NODISCARD pypto_status windows_post_clear(pypto_worker *w, const host_window *windows,
+                                                int32_t count, int32_t device, uint64_t *sequence);
+
+/* persistent.c: the windows of earlier calls for this one, and those of this one for later ones. */
+PYPTO_NODISCARD pypto_status persistent_begin(pld_host *host);
+PYPTO_NODISCARD pypto_status persistent_end(pld_host *host, bool failed);
+void persistent_destroy(pypto_worker *w);
 
 /* workers.c */
 PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);

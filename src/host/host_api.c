@@ -84,6 +84,30 @@ static const char *buffer_name(const pld_host *host, int32_t buffer)
     return host->table->buffers[buffer].name;
 }
 
+/* A persistent window that an earlier call has made. */
+static void check_unchanged(pld_host *host, int32_t buffer, int64_t bytes, uint64_t devices)
+{
+    const host_window *window = &host->windows[buffer];
+    if (window->bytes != bytes || window->devices != devices)
+        host_error(host, DIAG_CHANGED_WINDOW, "prepare another worker for another size",
+                   "persistent window '%s' has a changed specification: %lld bytes on %d devices, "
+                   "and %lld bytes on %d devices in an earlier call",
+                   buffer_name(host, buffer), (long long)bytes, __builtin_popcountll(devices),
+                   (long long)window->bytes, __builtin_popcountll(window->devices));
+}
+
+static void take_window(pld_host *host, int32_t buffer, int64_t block, uint64_t devices)
+{
+    bool known = false;
+    for (int32_t i = 0; i < host->table->nbuffers; ++i)
+        known |= host->windows[i].allocated && host->windows[i].devices == devices;
+    pypto_status status = window_take(host->w, block, devices, buffer_name(host, buffer),
+                                      &host->windows[buffer].offset);
+    if (!status_ok(status))
+        host_leave(host, status);
+    host->w->domain_count += !known;
+}
+
 pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint64_t devices)
 {
     if (buffer < 0 || buffer >= host->table->nbuffers)
@@ -103,17 +127,20 @@ pld_buffer(pld_alloc_window)(pld_host *host, int32_t buffer, int64_t bytes, uint
                    buffer_name(host, buffer), host->w->device_count);
     const int32_t ranks = __builtin_popcountll(devices);
     const int32_t channels = channel_count(host->table->buffers[buffer].collectives, bytes, ranks);
-    int64_t offset, block;
+    int64_t block;
     if (!channel_block(bytes, channels, ranks, &block))
         host_error(host, DIAG_NO_SPACE, NULL, "window buffer '%s' is too large",
                    buffer_name(host, buffer));
-    pypto_status status = window_take(host->w, block, devices, buffer_name(host, buffer), &offset);
-    if (!status_ok(status))
-        host_leave(host, status);
-    *window = (host_window){
-        .allocated = true, .offset = offset, .bytes = bytes, .block = block, .devices = devices};
-    window->view = (pld_window){.base = segment_slice(&host->w->seg, 0) + offset,
-                                .device_base = segment_slice(&host->w->seg, 0) + offset,
+    if (window->kept)
+        check_unchanged(host, buffer, bytes, devices);
+    else
+        take_window(host, buffer, block, devices);
+    window->allocated = true;
+    window->bytes = bytes;
+    window->block = block;
+    window->devices = devices;
+    window->view = (pld_window){.base = segment_slice(&host->w->seg, 0) + window->offset,
+                                .device_base = segment_slice(&host->w->seg, 0) + window->offset,
                                 .stride = host->w->seg.set->stride,
                                 .bytes = bytes,
                                 .buffer = buffer,

@@ -121,14 +121,15 @@ static void run_append(pypto_run *run)
 /* ---- ending ---- */
 
 /* Its windows go back to the heap once the ranks have cleared them. */
-static void release_windows(pld_host *host, pypto_status *status)
+static void release_windows(pld_host *host, bool failed, pypto_status *status)
 {
     pypto_worker *w = host->w;
     if (!w->usable)
         return;
     if (w->run_count == 1)
         queue_shrink(&w->queues, w->writers, w->device_count);
-    pypto_status released = windows_release(host);
+    pypto_status released = w->persistent == PYPTO_PERSISTENT_OFF ? windows_release(host)
+                                                                  : persistent_end(host, failed);
     if (!status_ok(released)) {
         workers_kill(w);
         diag_append(status, &released);
@@ -139,7 +140,8 @@ static void run_end(pypto_run *run, pypto_status status)
 {
     pld_host *host = &run->host;
     pypto_worker *w = host->w;
-    if (!status_ok(status)) {
+    const bool failed = !status_ok(status);
+    if (failed) {
         call_give_up(host, &status);
     } else {
         stage_out(host);
@@ -148,7 +150,7 @@ static void run_end(pypto_run *run, pypto_status status)
         if (w->lint == PYPTO_LINT_WARN)
             status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
     }
-    release_windows(host, &status);
+    release_windows(host, failed, &status);
     run_over(run, status);
 }
 
@@ -200,6 +202,8 @@ static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *arg
         status = host_init(run, w, args, count);
     if (status_ok(status))
         status = workers_load(w, run->program, &run->host.program_id);
+    if (status_ok(status) && w->persistent != PYPTO_PERSISTENT_OFF)
+        status = persistent_begin(&run->host);
     if (status_ok(status))
         status = stage_in(&run->host);
     if (!status_ok(status)) {
@@ -218,7 +222,8 @@ static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_
                            int32_t count, pypto_run **run)
 {
     *run = NULL;
-    while (w->run_count >= CALLS_IN_FLIGHT)
+    const int32_t most = w->persistent == PYPTO_PERSISTENT_OFF ? CALLS_IN_FLIGHT : 1;
+    while (w->run_count >= most)
         run_finish(w->runs, CALL_FOREVER);
     pypto_status status = check_usable(w, program);
     if (!status_ok(status))

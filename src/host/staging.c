@@ -116,7 +116,7 @@ static void fill_view(staged *s, char *data, bool packed)
     }
 }
 
-static pypto_status take_block(pypto_worker *w, int64_t bytes, const char *what, int64_t *offset)
+pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what, int64_t *offset)
 {
     *offset = heap_take(&w->staging, bytes);
     if (*offset < 0)
@@ -161,7 +161,7 @@ static pypto_status place_group(pld_host *host, int32_t i)
     const int64_t bytes =
         pack ? element_count(all[i].tensor) * elem_bytes(all[i].tensor) : high - low;
     int64_t offset;
-    pypto_status status = take_block(w, bytes, "tensor arguments", &offset);
+    pypto_status status = stage_take(w, bytes, "tensor arguments", &offset);
     if (!status_ok(status))
         return status;
     char *block = w->seg.base + w->seg.set->staging_offset + offset;
@@ -226,7 +226,7 @@ pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
         return diag_no_memory();
     const int64_t taken = bytes > 0 ? bytes : 1;
     int64_t offset;
-    pypto_status status = take_block(w, taken, "pl.create_tensor", &offset);
+    pypto_status status = stage_take(w, taken, "pl.create_tensor", &offset);
     if (!status_ok(status))
         return status;
     host->created[host->created_count++] = (heap_block){offset, taken};

@@ -109,27 +109,30 @@ pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices, const
     return status;
 }
 
-/* The CLEAR record of one device. */
-static pypto_status post_clear(pld_host *host, clearing *c, int32_t device)
+static bool is_on(const host_window *window, int32_t device)
 {
-    pypto_worker *w = host->w;
-    int32_t count = 0;
-    for (int32_t i = 0; i < host->table->nbuffers; ++i)
-        if (host->windows[i].allocated && (host->windows[i].devices >> device & 1) != 0)
-            ++count;
-    if (count == 0)
+    return (window->allocated || window->kept) && (window->devices >> device & 1) != 0;
+}
+
+pypto_status windows_post_clear(pypto_worker *w, const host_window *windows, int32_t count,
+                                int32_t device, uint64_t *sequence)
+{
+    int32_t here = 0;
+    for (int32_t i = 0; i < count; ++i)
+        here += is_on(&windows[i], device);
+    if (here == 0)
         return STATUS_OK;
     queue_record *record;
     pypto_status status =
-        queue_reserve(&w->writers[device], RECORD_CLEAR, host->call, 0, count, &record);
+        queue_reserve(&w->writers[device], RECORD_CLEAR, w->call, 0, here, &record);
     if (!status_ok(status))
         return status;
     heap_block *ranges = record_ranges(record);
-    for (int32_t i = 0, k = 0; i < host->table->nbuffers; ++i)
-        if (host->windows[i].allocated && (host->windows[i].devices >> device & 1) != 0)
-            ranges[k++] = (heap_block){host->windows[i].offset, host->windows[i].block};
+    for (int32_t i = 0, k = 0; i < count; ++i)
+        if (is_on(&windows[i], device))
+            ranges[k++] = (heap_block){windows[i].offset, windows[i].block};
     atomic_fetch_add_explicit(&w->seg.set->outstanding, 1, memory_order_relaxed);
-    c->sequences[device] = queue_publish(&w->writers[device], record);
+    *sequence = queue_publish(&w->writers[device], record);
     return STATUS_OK;
 }
 
@@ -151,7 +154,8 @@ pypto_status windows_release(pld_host *host)
         if (host->windows[i].allocated)
             c->ranges[c->count++] = (heap_block){host->windows[i].offset, host->windows[i].block};
     for (int32_t device = 0; status_ok(status) && device < w->device_count; ++device)
-        status = post_clear(host, c, device);
+        status = windows_post_clear(w, host->windows, host->table->nbuffers, device,
+                                    &c->sequences[device]);
     if (!status_ok(status)) {
         /* The blocks stay taken: not clean, so not free. The caller gives the set up. */
         free_clearing(c);

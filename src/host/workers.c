@@ -273,6 +273,9 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
+    w->persistent = options->persistent;
+    if (w->persistent != PYPTO_PERSISTENT_OFF)
+        w->kept = alloc_zeroed(RANK_PROGRAMS, (int64_t)sizeof *w->kept);
     w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
     w->processes = alloc_zeroed(n, (int64_t)sizeof *w->processes);
     w->threads = alloc_zeroed(n, (int64_t)sizeof *w->threads);
@@ -435,7 +438,14 @@ void pypto_worker_close(pypto_worker *w)
     alloc_free(w->slice_reserved);
     alloc_free(w->posted_before);
     order_destroy(&w->order);
+    persistent_destroy(w);
+    alloc_free(w->residents);
     alloc_free(w);
+}
+
+int64_t pypto_worker_domain_count(const pypto_worker *w)
+{
+    return w->domain_count;
 }
 
 bool pypto_worker_usable(const pypto_worker *w)
