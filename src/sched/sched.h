@@ -91,7 +91,7 @@ struct sched {
     int64_t idle_turns;
     int64_t idle_since_ns;
     int64_t moved_ns; /* when it last moved to another CPU */
-    uint32_t pushes;  /* transfers into windows of peers, of all cores so far */
+    uint32_t pushes;  /* transfers and notifies into windows of peers, of all cores so far */
     sched_work_fn has_work;
     outer_wait *outer; /* published beside the waits of cores */
     /* Told of a core that is over (true) or was dropped (false), on the scheduler's own stack. */

@@ -176,6 +176,7 @@ void(pld_notify)(pld_core *core, const pld_tensor *signal, int64_t peer, const i
     else
         account_added(core, account,
                       atomic_fetch_add_explicit(target, number, memory_order_seq_cst), value);
+    core->owner->pushes += device != core->owner->rank; /* cells can be data */
     rank_ring(&core->owner->seg, segment_rank(&core->owner->seg, device));
 }
 

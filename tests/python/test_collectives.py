@@ -428,6 +428,33 @@ out[:, :] = near
     np.testing.assert_array_equal(y, np.roll(x, -1, axis=0) - np.roll(x, 1, axis=0))
 
 
+NOTIFIED = """
+NR = pl.dynamic("NR")
+
+@pl.jit.incore
+def kernel(out: pl.Out[pl.Tensor[[1, 8], pl.FP32]], plan: pl.Tensor[[8], pl.INT32],
+           plan_win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]],
+           sig: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):
+    me = pld.rank(pld.get_comm_ctx(sig))
+{kernel}
+
+@pl.jit
+def wrapper(out: pl.Out[pl.Tensor[[1, 8], pl.FP32]], plan: pl.Tensor[[8], pl.INT32],
+            plan_win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]],
+            sig: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):
+    kernel(out, plan, plan_win, sig)
+
+@pl.jit.host
+def host(out: pl.Out[pl.Tensor[[NR, 1, 8], pl.FP32]], plan: pl.Tensor[[NR, 8], pl.INT32]):
+    plan_buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    sig_buf = pld.alloc_window_buffer([pld.world_size()], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        plan_win = pld.window(plan_buf, [1, 8], dtype=pl.INT32)
+        sig = pld.window(sig_buf, [pld.world_size(), 1], dtype=pl.INT32)
+        wrapper(out[r], plan[r], plan_win, sig, device=r)
+"""
+
+
 # The statement, and where rank 1 finds what rank 0 has pushed.
 PUSHED = {
     "allreduce": "pld.tensor.allreduce(win, sig)",
@@ -464,6 +491,22 @@ out[:, :] = win[:, :]
         "all_to_all": [np.stack([none[0], pushed[0]]), np.stack([none[1], pushed[1]])],
     }[name]
     np.testing.assert_array_equal(y, np.stack(expected))
+
+
+def test_cells_that_were_notified_before_take_part(transport):
+    """Numbers may be sent by notifies: an INT32 window that is added to is the target of the next collective."""
+    body = """
+if me == 0:
+    for i in pl.range(300000):
+        pl.read(plan, [0])
+    pld.system.notify(plan_win, 1, [0, 0], 5, op=pld.NotifyOp.AtomicAdd)
+pld.tensor.allreduce(plan_win, sig)
+out[0:1, 0:1] = pl.cast(plan_win[0:1, 0:1], pl.FP32)
+"""
+    host = from_text(NOTIFIED.format(kernel=indented(body)))["host"]
+    y = np.zeros((2, 1, 8), dtype=np.float32)
+    host(y, np.zeros((2, 8), dtype=np.int32), config=config(2))
+    np.testing.assert_array_equal(y[:, 0, 0], [5, 5])
 
 
 # ---- some of the devices ----
