@@ -41,8 +41,24 @@ static int32_t device_in(uint64_t domain, int64_t rank)
     return -1;
 }
 
+/* Whether the ranks that are stuck on cells of this buffer all wait for an arrival at another index than their own rank. */
+static bool waits_for_others(const look *l, const wait_entry *wait, int32_t dim)
+{
+    for (int32_t rank = 0; rank < l->w->device_count; ++rank) {
+        const wait_entry *w = &l->wait[rank];
+        if ((l->blocked & bit(rank)) == 0 || !waits_for_signal(w) || w->buffer != wait->buffer)
+            continue;
+        if (w->ndim != wait->ndim || w->expected != 1 ||
+            w->cell[dim] == rank_in(w->devices, rank) ||
+            w->cell[dim] >= __builtin_popcountll(w->devices))
+            return false;
+    }
+    return true;
+}
+
 /* Many programs give each sender a cell of its own, indexed by the sender's rank. True when all
- * notifies through this buffer have been like that; *dim tells in which dimension. */
+ * notifies through this buffer have been like that, or there are none and the waits look like it; *dim tells in
+ * which dimension. */
 static bool indexed_by_sender(const look *l, const wait_entry *wait, int32_t *dim)
 {
     for (*dim = 0; *dim < wait->ndim; ++*dim) {
@@ -57,7 +73,7 @@ static bool indexed_by_sender(const look *l, const wait_entry *wait, int32_t *di
                 like_that += e->ndim == wait->ndim && e->cell[*dim] == rank_in(wait->devices, rank);
             }
         }
-        if (seen > 0 && seen == like_that)
+        if (seen > 0 ? seen == like_that : waits_for_others(l, wait, *dim))
             return true;
     }
     return false;
