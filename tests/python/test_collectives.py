@@ -626,27 +626,6 @@ def test_mistakes(mistake, transport):
         outputs_of(program(statement, rows=rows), numbers(2, int(rows)), 7)
 
 
-DISAGREE = {
-    "kinds": ("pld.tensor.allreduce(win, sig)", "pld.tensor.barrier(sig)"),
-    "operators": ("pld.tensor.allreduce(win, sig)", "pld.tensor.allreduce(win, sig, op=R.Max)"),
-    "roots": ("pld.tensor.broadcast(win, sig, root=0)", "pld.tensor.broadcast(win, sig, root=1)"),
-    "windows": ("pld.tensor.allreduce(win, sig)", "pld.tensor.allreduce(other, sig)"),
-    "orders": (
-        "pld.tensor.barrier(sig)\n    pld.tensor.allreduce(win, sig)",
-        "pld.tensor.allreduce(win, sig)\n    pld.tensor.barrier(sig)"),
-}
-
-
-@pytest.mark.parametrize("what", DISAGREE)
-def test_ranks_that_disagree(what, transport):
-    first, second = DISAGREE[what]
-    body = f"if me == 1:\n    {first}\nelse:\n    {second}"
-    with pytest.raises(pypto.CollectiveMismatchError, match="ranks disagree about a collective") as caught:
-        outputs_of(program(body), numbers(2))
-    lines = [line for line in caught.value.message.replace(";", "\n").splitlines() if "rank " in line]
-    assert len(lines) == 2 and lines[0].split()[-1] != lines[1].split()[-1]
-
-
 # ---- what the compiler refuses: all of it in tests/unit/test_frontend_collectives.c ----
 
 
