@@ -13,7 +13,7 @@ import random
 import numpy as np
 from hypothesis import strategies as st
 
-from schedules import COLUMNS, EXACT, NUMPY, ROWS, STORAGE, Stream, adds, columns_of
+from schedules import COLUMNS, EXACT, NUMPY, ROWS, STORAGE, WINDOWS, Stream, adds, columns_of
 from transfers import DTYPES
 
 
@@ -48,7 +48,7 @@ class Program:
     shared: dict  # stream: (the one whose output tensor holds its output, at which column)
     columns: dict  # of the output tensors of streams that have one
     dispatches: list  # of {device: [(words of a call, streams)]}
-    between: list  # of the lines of the host function in front of each of them
+    between: list  # of what the host function does behind each of them
     at_host: bool  # whether parts of shared outputs are taken by the host or by the wrapper
     styles: dict  # of {(dispatch, device): how the wrapper submits}, see STYLES
 
@@ -59,7 +59,7 @@ class Program:
         if name == "out":
             home, at = self.shared[s.number]
             return f"out{home}[{device}]" + (part(s, at) if self.at_host and self.columns[home] > COLUMNS else "")
-        return f"{name}_{s.number}" + ("" if name.startswith(("win", "bell")) else f"[{device}]")
+        return f"{name}_{s.number}" + ("" if name.startswith(WINDOWS) else f"[{device}]")
 
     def passed(self, s, name):
         if name == "out" and not self.at_host:
@@ -143,7 +143,6 @@ class Program:
                 lines += s.kernel(number, slots)
         host = []
         for d, calls in enumerate(self.dispatches):
-            host += ["    " + line for line in self.between[d]]
             for device, todo in calls.items():
                 used = {s for _, streams in todo for s in streams}
                 params = list(self.wrapper_params(device, used))
@@ -156,11 +155,12 @@ class Program:
                 ]
                 arguments = ", ".join(argument for _, _, argument in params)
                 host.append(f"    chip{d}_{device}(delays[{device}], {arguments}, device={device})")
+            host += ["    " + line for line in self.between[d]]
         lines += ["@pl.jit.host", "def host("]
         lines += [f"    {name}: {kind}," for name, kind, _ in self.arrays()] + ["):"]
         for s in self.streams:
             for name, kind in s.params():
-                if name.startswith(("win", "bell")):
+                if name.startswith(WINDOWS):
                     shape, dtype = kind[kind.index("[[") + 1 : -2].rsplit(", ", 1)
                     lines += [
                         f"    {name}_{s.number}_buf = pld.alloc_window_buffer({shape}, dtype={dtype})",
@@ -258,6 +258,12 @@ def add_dispatch(chooser, ranks, streams, most):
     return calls
 
 
+def host_collectives(chooser, streams):
+    """Statements of the host function between two dispatches."""
+    several = [s for s in streams if s.collective for _ in range(chooser.choice([0, 1, 2]))]
+    return [line for line in (s.join(host=True) for s in several) if line is not None]
+
+
 @st.composite
 def programs(draw):
     ranks = draw(st.sampled_from([2, 3, 4, 1, 8]))
@@ -274,16 +280,16 @@ def programs(draw):
         devices = list(range(ranks))
         if chooser.random() < 0.2:
             devices = sorted(chooser.sample(devices, chooser.randint(1, ranks)))
-        streams.append(Stream(chooser, number, dtype, devices, delays, rng))
+        streams.append(Stream(chooser, number, dtype, devices, delays, rng, chooser.random() < 0.6))
         homes = [home for home in columns if streams[home].dtype == dtype]
         home = chooser.choice([*homes, number])
         shared[number] = home, columns.get(home, 0)
         columns[home] = columns.get(home, 0) + COLUMNS
     calls, between = [], []
     for _ in range(dispatches):
-        between.append([line for s in streams if chooser.random() < 0.5 for line in s.collective_on_host()])
         calls.append(add_dispatch(chooser, ranks, streams, most))
-    between.append([line for s in streams if chooser.random() < 0.5 for line in s.collective_on_host()])
+        between.append(host_collectives(chooser, streams))
+    between.append([])
     calls.append({device: [] for device in range(ranks)})
     add_block(chooser, calls[-1], streams, [(s.number, s.add_last()) for s in streams])
     calls = [{device: todo for device, todo in each.items() if todo} for each in calls]

@@ -8,19 +8,19 @@ clock, a wait joins the clock that was current at the notify, every cell remembe
 added to and written. An event that would conflict is preceded by a signal from the rank in question, or is
 not drawn. As a wait only waits for a notify drawn before it, nothing can deadlock.
 
-A collective is an event of all ranks: what each has done before it precedes what any does behind it. When a
-rank is done with its own slices of the operands is known to that rank alone, so a peer that touches them next needs a
+A collective (collectives.py) is an event of all ranks: what each has done before it precedes what any does behind it.
+When a rank is done with its own slices of the operands is known to that rank alone, so a peer that touches them next needs a
 signal. Between dispatches the host function may have collectives, too.
 
 A Stream is such a list on windows of its own, cut into kernels; a token that each kernel increments keeps its
 kernels in order on each rank."""
 
 import dataclasses
-import re
 
 import numpy as np
 
 import values
+from collectives import Collectives
 
 ROWS, COLUMNS = 4, 6
 # Floats are whole numbers that are not negative and not larger, so that sums in any order are exact.
@@ -30,6 +30,8 @@ PACKED = ["FP4", "INT4", "UINT4"]
 STORAGE = ["FP8E4M3FN", "FP8E5M2", "FP8E8M0", *PACKED]
 NUMPY = values.NUMPY | {name: np.dtype("u1") for name in STORAGE}
 FULL = (slice(0, ROWS), slice(0, COLUMNS))
+# How parameters begin that are windows.
+WINDOWS = ("win", "bell", "sig", "ring", "many")
 
 
 def adds(dtype):
@@ -58,22 +60,20 @@ def place(name, window, owner, data, ranks):
     return Place(name, window, owner, data, kinds if window >= 0 else None)
 
 
-FOLDS = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 CONFLICTS = {"read": ["write", "add"], "add": ["write", "read"], "write": ["write", "read", "add"]}
 
 
-class Stream:
-    def __init__(self, chooser, number, dtype, devices, delays, rng):
+class Stream(Collectives):
+    def __init__(self, chooser, number, dtype, devices, delays, rng, collective):
         self.chooser, self.number, self.dtype, self.devices, self.delays = chooser, number, dtype, devices, delays
         self.n = n = len(devices)
+        self.exact, self.folds = EXACT.get(dtype), adds(dtype)
         self.shapes = [
             (chooser.randint(1, ROWS), chooser.randint(1, COLUMNS + 2)) for _ in range(chooser.randint(1, 2))
         ]
-        # Windows with a row for each rank, for collectives; some are too long for the messages in their flags.
-        self.tall = []
-        if chooser.randint(0, 1):
-            self.tall = [len(self.shapes), len(self.shapes) + 1]
-            self.shapes += [(n, chooser.choice([1, 3, COLUMNS, COLUMNS, 700]))] * 2
+        self.collective = collective
+        self.parts = [len(self.shapes), len(self.shapes) + 1] if collective else []
+        self.shapes += [(n, self.part_columns())] * 2 if collective else []
         kind = NUMPY[dtype]
         self.inputs = [rng.integers(0, {"BOOL": 2}.get(dtype, 256 if dtype in STORAGE else 4), (ROWS, COLUMNS)).astype(kind) for _ in devices]
         self.outputs = [np.zeros((ROWS, COLUMNS), kind) for _ in devices]
@@ -98,6 +98,9 @@ class Stream:
     @property
     def cells(self):
         return 2 * self.n + 2
+
+    def columns(self, columns):
+        return columns_of(self.dtype, columns)
 
     def pick(self, items):
         return self.chooser.choice(items)
@@ -139,7 +142,8 @@ class Stream:
     def barrier(self):
         for rank in range(self.n):
             self.tick(rank)
-        kind = self.pick([self.of_all, self.of_star, self.of_chain, self.of_rounds, self.of_language])
+        kinds = [self.of_all, self.of_star, self.of_chain, self.of_rounds]
+        kind = self.pick([*kinds, self.of_collective] if self.collective else kinds)
         kind()
         self.join_all()
 
@@ -184,58 +188,6 @@ class Stream:
                 self.wait(sent)
             step *= 2
 
-    def of_language(self):
-        self.emit(None, "pld.tensor.barrier(bells)")
-
-    # ---- collectives ----
-
-    def moves(self):
-        """(call, windows that it reads, the one that it writes, what is in that then) of what may be drawn."""
-        data = [np.stack([p.data for p in places]) for places in self.windows]
-        w = self.chooser.randint(0, len(self.shapes) - 1)
-        root = self.chooser.randint(0, self.n - 1)
-        yield f"broadcast(win{w}, bells, root={root})", [w], w, np.stack([data[w][root]] * self.n)
-        op = self.pick(list(FOLDS))
-        if adds(self.dtype):
-            mode = self.pick(["", ", mode='auto'"])
-            total = FOLDS[op].reduce(data[w], axis=0)
-            yield f"allreduce(win{w}, bells, op=pld.ReduceOp.{op}{mode})", [w], w, np.stack([total] * self.n)
-        if not self.tall:
-            return
-        a, b = self.chooser.sample(self.tall, 2)
-        yield f"all_to_all(win{a}, win{b}, bells)", [a], b, data[a].transpose(1, 0, 2)
-        row = f"pl.slice(win{a}, [1, {columns_of(self.dtype, self.shapes[a][1])}], [0, 0])"
-        yield f"allgather({row}, win{b}, bells)", [a], b, np.stack([data[a][:, 0]] * self.n)
-        if adds(self.dtype):
-            parts = data[a].copy()
-            for q in range(self.n):
-                parts[q, q] = FOLDS[op].reduce(data[a][:, q], axis=0)
-            yield f"reduce_scatter(win{a}, bells, op=pld.ReduceOp.{op})", [a], a, parts
-
-    def collective(self):
-        """The lines of one."""
-        call, sources, target, result = self.pick(list(self.moves()))
-        if self.dtype in EXACT and result.max() > EXACT[self.dtype]:
-            return []
-        for rank in range(self.n):
-            self.tick(rank)
-        self.join_all()
-        whole = slice(None), slice(None)
-        for p, data in zip(self.windows[target], result):
-            p.data[:] = data
-            self.tick(p.owner)
-            self.note(p.owner, "write", p, whole)
-            for w in sources:
-                self.note(p.owner, "read", self.windows[w][p.owner], whole)
-        return [f"pld.tensor.{call}"]
-
-    def collective_on_host(self):
-        """The same as a statement of the host function, for the windows as they are called there."""
-        for line in self.collective():
-            row = rf"pld.window(\1_buf, \2, dtype=pl.{self.dtype})"
-            line = re.sub(r"pl\.slice\((win\d+), (\[.*?\]), \[0, 0\]\)", row, line)
-            yield re.sub(r"\b(win\d+|bells)(_buf)?\b", rf"\1_{self.number}\2", line)
-
     # ---- accesses ----
 
     def ordered(self, me, kind, where, box):
@@ -267,7 +219,7 @@ class Stream:
         return extents, offsets, boxes
 
     def extents(self, extents):
-        return [extents[0], columns_of(self.dtype, extents[1])]
+        return [extents[0], self.columns(extents[1])]
 
     def offsets(self, me, offsets):
         offsets = self.extents(offsets)
@@ -343,7 +295,7 @@ class Stream:
         self.emit(me, f"for i in pl.range(pl.read(delays, [{slot}])):", "    pl.read(delays, [0])")
 
     def event(self):
-        kind = self.chooser.randint(0, 17)
+        kind = self.chooser.randint(0, 21 if self.collective else 15)
         if kind <= 9:
             self.copy()
         elif kind == 10:
@@ -355,7 +307,7 @@ class Stream:
         elif kind == 15:
             self.barrier()
         elif kind > 15:
-            self.emit(None, *self.collective())
+            self.join()
 
     def add_kernel(self, most):
         for _ in range(self.chooser.randint(most // 2, most)):
@@ -383,16 +335,16 @@ class Stream:
     def params(self):
         """(name, annotation, how the host passes it, its part in the wrapper)"""
         s, kind = self.number, f"pl.{self.dtype}"
-        yield "inp", f"pl.Tensor[[{ROWS}, {columns_of(self.dtype, COLUMNS)}], {kind}]"
-        yield "out", f"pl.InOut[pl.Tensor[[{ROWS}, {columns_of(self.dtype, COLUMNS)}], {kind}]]"
+        yield "inp", f"pl.Tensor[[{ROWS}, {self.columns(COLUMNS)}], {kind}]"
+        yield "out", f"pl.InOut[pl.Tensor[[{ROWS}, {self.columns(COLUMNS)}], {kind}]]"
         yield "token", f"pl.InOut[pl.Tensor[[{len(self.segments)}], pl.INT32]]"
         for w, (rows, columns) in enumerate(self.shapes):
-            yield f"dump{w}", f"pl.InOut[pl.Tensor[[{rows}, {columns_of(self.dtype, columns)}], {kind}]]"
+            yield f"dump{w}", f"pl.InOut[pl.Tensor[[{rows}, {self.columns(columns)}], {kind}]]"
         for w, (rows, columns) in enumerate(self.shapes):
-            shape = f"[{rows}, {columns_of(self.dtype, columns)}]"
+            shape = f"[{rows}, {self.columns(columns)}]"
             yield f"win{w}", f"pl.InOut[pld.DistributedTensor[{shape}, {kind}]]"
-        yield "bells", f"pl.InOut[pld.DistributedTensor[[{self.n}, 1], pl.INT32]]"
-        yield "bell", f"pl.InOut[pld.DistributedTensor[[{self.cells}], pl.INT32]]"
+        for name, shape in {"bell": [self.cells], **self.signals()}.items():
+            yield name, f"pl.InOut[pld.DistributedTensor[{shape}, pl.INT32]]"
 
     def kernel(self, number, slots):
         lines = [

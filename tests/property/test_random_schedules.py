@@ -28,7 +28,7 @@ def check(host, program, times):
         np.testing.assert_array_equal(array(argument), after, err_msg=name)
 
 
-@settings(max_examples=min(settings().max_examples // 2, 300))
+@settings(max_examples=min(settings().max_examples, 300))
 @given(programs(), st.integers(0, 2**32 - 1))
 def test_random_schedules(program, seed):
     note(f"ranks = {program.ranks}, seed = {seed}\n{program.text()}")
