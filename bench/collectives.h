@@ -54,11 +54,13 @@ static inline int64_t next_bytes(collectives_cell cell, int64_t bytes, int ranks
     return size_behind(bytes, cell == BARRIER ? 8 : parts ? MOST_BYTES / ranks : MOST_BYTES);
 }
 
+/* Every rank is the root of as many broadcasts: its own end sooner. */
 static inline int64_t repetitions(collectives_cell cell, int64_t bytes, int ranks)
 {
     const double moved = (double)(bytes * (input_parts(cell, ranks) + result_parts(cell, ranks)));
     const double each = ranks > 2 ? 2.0 * ranks : .3;
-    return fill_batch(each + moved * ranks / 2 / 8000);
+    const int64_t count = fill_batch(each + moved * ranks / 2 / 8000);
+    return cell == BROADCAST ? (count + ranks - 1) / ranks * ranks : count;
 }
 
 /* Long operations are less easily disturbed. */
