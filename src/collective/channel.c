@@ -105,13 +105,17 @@ static uint64_t mixed(uint64_t h)
     return h;
 }
 
+/* Each word times an odd number of its own, so that calls which differ in one word have different sums. */
 static uint64_t fingerprint_of(const collective_call *call)
 {
-    uint64_t words[sizeof *call / 8], h = 0;
+    static const uint64_t odd[] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9),
+                                   UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93)};
+    uint64_t words[sizeof *call / 8], sum = 0;
+    static_assert(sizeof odd == sizeof words, "a number for each word");
     memcpy(words, call, sizeof words);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
-        h = mixed(h ^ words[i]) + i;
-    return h;
+        sum += words[i] * odd[i];
+    return mixed(sum);
 }
 static_assert(sizeof(collective_call) % 8 == 0, "a call is whole words");
 
@@ -250,6 +254,14 @@ void round_stage_all(collective *c, const void *data, int64_t bytes)
     round_end(c);
 }
 
+void round_stage_parts(collective *c, const char *parts, int64_t bytes)
+{
+    round_begin(c);
+    fill_stage_parts(c, parts, bytes);
+    post_all(c, NULL, 0);
+    round_end(c);
+}
+
 void round_parts(collective *c, const char *parts, int64_t bytes)
 {
     round_begin(c);
@@ -270,6 +282,14 @@ char *round_stage(const collective *c, int32_t rank)
     char *own =
         c->window->base + c->at + stage_at(c->comm->nranks) + (int64_t)(c->round % 2) * STAGE_BYTES;
     return peer_address(c->comm, c->window, own, rank);
+}
+
+void fill_stage_parts(const collective *c, const char *parts, int64_t bytes)
+{
+    char *stage = round_stage(c, c->comm->rank);
+    const int64_t mine = c->comm->rank * bytes, behind = mine + bytes;
+    memcpy(stage, parts, (size_t)mine);
+    memcpy(stage + behind, parts + behind, (size_t)(c->comm->nranks * bytes - behind));
 }
 
 /* ---- disagreement ---- */

@@ -6,7 +6,7 @@
  *     record          what r is doing, for reports, and the number of the latest round
  *     flags[2][P]     64-byte lines; flags[n % 2][q] is written by rank q in round n: the number of the
  *                     round, a fingerprint of the collective, and up to 56 bytes of message
- *     stage[2]        2 KiB each; stage[n % 2] is filled by r before round n, read by the others behind it
+ *     stage[2]        8 KiB each; stage[n % 2] is filled by r before round n, read by the others behind it
  *
  * Round. The one primitive of all collectives: each rank writes its flag into every other rank's part, then
  * waits until every other rank's flag of this round is in its own part. So:
@@ -79,7 +79,7 @@ const struct channel_record *channel_record_at(const char *window, int64_t bytes
 /* ---- use, for the collectives ---- */
 
 #define FLAG_MESSAGE 56
-#define STAGE_BYTES 2048
+#define STAGE_BYTES 8192
 
 /* The collectives, as reports name them. */
 typedef enum collective_kind {
@@ -151,10 +151,11 @@ void round_begin(collective *c);
 void round_post(collective *c, int32_t peer, const void *message, int64_t bytes);
 void round_end(collective *c);
 /* Whole rounds: every peer gets the same message, which may be empty; peer p gets part p of `parts`; the own stage
- * is filled, and the message is empty. */
+ * is filled, and the message is empty; the same with the parts of all peers. */
 void round_all(collective *c, const void *message, int64_t bytes);
 void round_parts(collective *c, const char *parts, int64_t bytes);
 void round_stage_all(collective *c, const void *data, int64_t bytes);
+void round_stage_parts(collective *c, const char *parts, int64_t bytes);
 
 /* Behind the first round of a collective that sends its data in it: whether a rank has pushed data into windows of
  * peers before it entered, so that the round has to be repeated, once. */
@@ -165,6 +166,8 @@ const void *round_message(const collective *c, int32_t peer);
 /* A rank's stage of this round: the own one is filled between round_begin() and round_end(), those of peers
  * are read behind it, until the next round ends. */
 char *round_stage(const collective *c, int32_t rank);
+/* Fills the own one with part p of `parts`, `bytes` long, for each peer p; nobody reads a part for me. */
+void fill_stage_parts(const collective *c, const char *parts, int64_t bytes);
 
 /* The address in rank `peer`'s slice that corresponds to `own` in mine. */
 static inline char *peer_address(const pld_comm *comm, const pld_window *window, const char *own,

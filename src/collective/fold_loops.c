@@ -165,8 +165,8 @@ HALVES(bf16, pld_bf16_to_float, pld_float_to_bf16)
             store_##suffix(&value, targets[i] + at, part); \
     } while (0)
 
-/* Elements of `type` that are folded as `wide`, `lanes` in a line. The rest is a part of a line, and last a few
- * single elements, because copying parts costs more than they do. */
+/* Elements of `type` that are folded as `wide`, `lanes` in a line. Behind the pairs of lines come a line, a part of
+ * one, and last a few single elements, because copying parts costs more than they do. */
 #define LOOP(op, suffix, type, wide, lanes)                                                       \
     static void run_##op##_##suffix(const char *const *sources, int32_t source_count,             \
                                     char *const *targets, int32_t target_count, int64_t count)    \
@@ -188,9 +188,12 @@ HALVES(bf16, pld_bf16_to_float, pld_float_to_bf16)
                 store_##suffix(&b, targets[i] + at + step, step);                                 \
             }                                                                                     \
         }                                                                                         \
-        for (int64_t part; bytes - at > 4 * width; at += part) {                                  \
-            part = bytes - at < step ? bytes - at : step;                                         \
+        for (; at + step <= bytes; at += step)                                                    \
+            ONE_LINE(op, suffix, wide, step);                                                     \
+        if (bytes - at > 4 * width) {                                                             \
+            const int64_t part = bytes - at;                                                      \
             ONE_LINE(op, suffix, wide, part);                                                     \
+            return;                                                                               \
         }                                                                                         \
         for (; at < bytes; at += width)                                                           \
             ONE_LINE(op, suffix, wide, width);                                                    \

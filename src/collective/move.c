@@ -141,7 +141,9 @@ static void run_exchange(collective *c, const exchange *x)
     const bool by_address = x->part > SHORT_PART && staged == 0;
     do {
         round_begin(c);
-        if (staged > 0)
+        if (staged > 0 && x->scatters)
+            fill_stage_parts(c, x->source, x->part);
+        else if (staged > 0)
             memcpy(round_stage(c, me), x->source, (size_t)staged);
         for (int32_t i = 1; i < ranks; ++i)
             post_part(c, x, (me + i) % ranks);

@@ -100,6 +100,10 @@ static void fold_sent(const collective *c, const fold *f, bool staged, int64_t o
     fold_range(c->core, f, sources, c->comm->nranks, &result, 1, 0, count);
 }
 
+/* Of more, folding everything on every rank takes longer than a second round. */
+#define STAGED_FOLD 2048
+static_assert(STAGED_FOLD <= STAGE_BYTES, "what is folded so goes through a stage");
+
 void(pld_allreduce)(pld_core *core, const pld_tensor *target, const pld_tensor *signal,
                     pld_reduce_op op, pld_mode mode)
 {
@@ -120,7 +124,7 @@ void(pld_allreduce)(pld_core *core, const pld_tensor *target, const pld_tensor *
             round_all(&c, target->data, bytes);
         while (round_again(&c));
         fold_sent(&c, f, false, 0, target->data, target->data, count);
-    } else if (bytes <= STAGE_BYTES) {
+    } else if (bytes <= STAGED_FOLD) {
         do
             round_stage_all(&c, target->data, bytes);
         while (round_again(&c));
@@ -154,7 +158,7 @@ void(pld_reduce_scatter)(pld_core *core, const pld_tensor *target, const pld_ten
         fold_sent(&c, f, false, 0, mine, mine, count);
     } else if (row * comm->nranks <= STAGE_BYTES) {
         do
-            round_stage_all(&c, target->data, row * comm->nranks);
+            round_stage_parts(&c, target->data, row);
         while (round_again(&c));
         fold_sent(&c, f, true, row * comm->rank, mine, mine, count);
     } else {
