@@ -54,7 +54,12 @@ typedef struct pld_window {
 } pld_window;
 
 /* A typed view of memory: a tensor that the host passed, or (window != NULL) my slice of a window.
- * Row-major unless the strides say otherwise. */
+ * Row-major unless the strides say otherwise.
+ *
+ * A view may count in part only, from its origin: `valid` elements along each dimension, which is all that
+ * is read of it. It may also reach over the end of its memory: `declared` is then the shape that a program
+ * sees, and `shape` what of it is there, which bounds every access. Both are set where `partial` is, and
+ * valid <= shape <= declared; else all three are `shape`. */
 typedef struct pld_tensor {
     char *data;               /* element [0, 0, ...] */
     const pld_window *window; /* NULL for memory that has no peers */
@@ -62,7 +67,20 @@ typedef struct pld_tensor {
     int32_t ndim;
     int64_t shape[PYPTO_MAX_DIMS];
     int64_t stride[PYPTO_MAX_DIMS]; /* in elements */
+    bool partial;
+    int64_t declared[PYPTO_MAX_DIMS];
+    int64_t valid[PYPTO_MAX_DIMS];
 } pld_tensor;
+
+/* The shape of a view as the program sees it, and what counts of it. */
+static inline const int64_t *pld_extents(const pld_tensor *tensor)
+{
+    return tensor->partial ? tensor->declared : tensor->shape;
+}
+static inline const int64_t *pld_valid(const pld_tensor *tensor)
+{
+    return tensor->partial ? tensor->valid : tensor->shape;
+}
 
 typedef enum pld_notify_op { PLD_ATOMIC_ADD = 0, PLD_SET = 1 } pld_notify_op;
 typedef enum pld_wait_cmp { PLD_EQ = 0, PLD_GE = 1 } pld_wait_cmp;
@@ -131,6 +149,16 @@ PYPTO_API pld_tensor pld_view(pld_core *core, const pld_tensor *tensor, int32_t 
 PYPTO_API pld_tensor pld_part(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
                               const int64_t *extents);
 
+/* pld_part of which only `valid` elements count (NULL: all), as far as they count in the tensor. That box
+ * must lie inside the tensor; with `clamp` what does not, does not count. The rest of the part may reach
+ * over the tensor's end. */
+PYPTO_API pld_tensor pld_part_valid(pld_core *core, const pld_tensor *tensor,
+                                    const int64_t *offsets, const int64_t *extents,
+                                    const int64_t *valid, bool clamp);
+
+/* The view with all that is there of it counting: what it is when something was written through it. */
+PYPTO_API pld_tensor pld_whole(const pld_tensor *tensor);
+
 /* Copies the box of `extents` at `offsets` (one entry per dimension of `source`) into `tile`,
  * packed row-major. Fails when the box leaves the tensor. */
 PYPTO_API void pld_load(pld_core *core, void *tile, const pld_tensor *source,
@@ -174,7 +202,7 @@ PYPTO_API void pld_remote_assemble(pld_core *core, const pld_tensor *target, int
 
 /* pld_load of a part of the tile: `valid` elements from the origin along each dimension (NULL: all),
  * or with `clamp` the part of them that lies inside the tensor. The rest of the tile becomes 0.
- * `loaded` receives the extents, one per dimension. */
+ * What does not count of the source is not loaded either. `loaded` receives the extents, one per dimension. */
 PYPTO_API void pld_load_part(pld_core *core, void *tile, const pld_tensor *source,
                              const int64_t *offsets, const int64_t *extents, const int64_t *valid,
                              bool clamp, int64_t *loaded);
@@ -192,11 +220,16 @@ PYPTO_API void pld_remote_load_part(pld_core *core, void *tile, const pld_tensor
                                     int64_t peer, const int64_t *offsets, const int64_t *extents,
                                     const int64_t *valid, int64_t *loaded);
 
-/* A view of the same elements under another shape; fails unless the tensor is packed and has as many. */
+/* A view of the same elements under another shape; fails unless the tensor is packed and has as many. Of a
+ * view that counts in part the same elements count, which must be a box under both shapes. */
 PYPTO_API pld_tensor pld_reshape(pld_core *core, const pld_tensor *tensor, int32_t ndim,
                                  const int64_t *shape);
 
-/* Copies a tensor into the box of `target` at `offsets`; missing leading axes count as 1. */
+/* The same with `valid` elements along each dimension counting (NULL: pld_reshape). */
+PYPTO_API pld_tensor pld_reshape_valid(pld_core *core, const pld_tensor *tensor, int32_t ndim,
+                                       const int64_t *shape, const int64_t *valid);
+
+/* Copies a tensor, as far as it counts, into the box of `target` at `offsets`; missing leading axes count as 1. */
 PYPTO_API void pld_assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
                             const int64_t *offsets);
 
@@ -418,6 +451,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
  * name the functions declared above. */
 #define pld_get_comm(core, ...) (pld_line(core, __LINE__), pld_get_comm(core, __VA_ARGS__))
 #define pld_part(core, ...) (pld_line(core, __LINE__), pld_part(core, __VA_ARGS__))
+#define pld_part_valid(core, ...) (pld_line(core, __LINE__), pld_part_valid(core, __VA_ARGS__))
 #define pld_view(core, ...) (pld_line(core, __LINE__), pld_view(core, __VA_ARGS__))
 #define pld_load(core, ...) (pld_line(core, __LINE__), pld_load(core, __VA_ARGS__))
 #define pld_store(core, ...) (pld_line(core, __LINE__), pld_store(core, __VA_ARGS__))
@@ -441,6 +475,8 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_submit_join(core, ...) (pld_line(core, __LINE__), pld_submit_join(core, __VA_ARGS__))
 #define pld_await(core, ...) (pld_line(core, __LINE__), pld_await(core, __VA_ARGS__))
 #define pld_reshape(core, ...) (pld_line(core, __LINE__), pld_reshape(core, __VA_ARGS__))
+#define pld_reshape_valid(core, ...) \
+    (pld_line(core, __LINE__), pld_reshape_valid(core, __VA_ARGS__))
 #define pld_assemble(core, ...) (pld_line(core, __LINE__), pld_assemble(core, __VA_ARGS__))
 #define pld_tile_slice(core, ...) (pld_line(core, __LINE__), pld_tile_slice(core, __VA_ARGS__))
 #define pld_tile_slice_part(core, ...) \

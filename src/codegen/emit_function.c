@@ -100,10 +100,17 @@ static bool emit_tiles(emitter *e)
     return any;
 }
 
+const char *param_extent(emitter *e, int64_t param, const char *tensor, int32_t d)
+{
+    const bool ragged = e->f->params.items[param]->type.ragged;
+    return ragged ? arena_printf(e->a, "pld_extents(%s)[%d]", tensor, d)
+                  : arena_printf(e->a, "%s->shape[%d]", tensor, d);
+}
+
 void emit_dim(emitter *e, const ir_dim *dim, const char *tensor)
 {
     const char *name = dim->var->c_name;
-    const char *extent = arena_printf(e->a, "%s->shape[%d]", tensor, dim->dim);
+    const char *extent = param_extent(e, dim->param, tensor, dim->dim);
     if (dim->offset > 0)
         extent = arena_printf(e->a, "%s - %lld", extent, (long long)dim->offset);
     if (dim->offset < 0)

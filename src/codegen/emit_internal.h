@@ -197,6 +197,8 @@ const char *alias_text(emitter *e, const ir_var *target, const ir_var *source);
 /* The C function with the user's name and natural parameters. */
 void emit_function(emitter *e, const ir_function *f);
 /* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */
+/* An extent of a parameter, which is a pointer called `tensor`. */
+const char *param_extent(emitter *e, int64_t param, const char *tensor, int32_t d);
 void emit_dim(emitter *e, const ir_dim *dim, const char *tensor);
 
 /* ---- emit_table.c ---- */

@@ -96,7 +96,7 @@ typedef struct entry {
 static bool needs_view(const ir_function *f, const sites *found, int64_t param)
 {
     const ir_var *var = f->params.items[param];
-    if (var->type.kind != IR_WINDOW)
+    if (var->type.kind != IR_WINDOW || var->type.ragged)
         return false;
     for (int32_t d = 0; d < var->type.ndim; d++)
         if (!all_agree(f, found, param, d) && !(defines_dim(f, param, d) && found->calls.count > 0))
@@ -185,7 +185,8 @@ static void check_extent(entry *en, int64_t param, int32_t d)
         arena_printf(e->a, "dimension %d of '%s' does not have the extent that '%s' declares: %s",
                      d, var->name, en->f->name, printed(e, declared));
     emit_failure(en,
-                 arena_printf(e->a, "%s->shape[%d] != %s", tensor_argument(e, param), d,
+                 arena_printf(e->a, "%s != %s",
+                              param_extent(e, param, tensor_argument(e, param), d),
                               expr_text(e, declared, PRECEDENCE_SHIFT)),
                  doubled_percents(e, message));
 }
@@ -196,8 +197,7 @@ static void check_remainder(entry *en, const ir_dim *dim)
     if (dim->scale == 1 || dim->scale == -1)
         return;
     const ir_var *var = en->f->params.items[dim->param];
-    const char *extent =
-        arena_printf(e->a, "%s->shape[%d]", tensor_argument(e, dim->param), dim->dim);
+    const char *extent = param_extent(e, dim->param, tensor_argument(e, dim->param), dim->dim);
     if (dim->offset != 0)
         extent = arena_printf(e->a, "(%s - %s)", extent,
                               expr_text(e, ir_int(e->a, dim->offset), PRECEDENCE_PRODUCT));

@@ -225,6 +225,8 @@ static bool check_window(lowering *fl, const call_site *site, const ir_var *para
                          const dsl_value *v)
 {
     bool is_static = ir_static_elems(&param->type) >= 0;
+    if (v->var->type.ragged && !ir_shape_equal(&v->var->type, &param->type))
+        return wrong_shape(fl, site, param, v, "a view that is valid in part only keeps its shape");
     if (v->var->type.ndim != param->type.ndim && !is_static)
         return wrong_shape(fl, site, param, v,
                            "a dynamic dimension needs a window of the same rank");

@@ -7,6 +7,7 @@
  * first time), compares types (call_arguments.c) and becomes one IR_CALL. Its value is what the callee
  * returns: always storage of some of its parameters, so always some of the arguments. */
 #include "frontend/calls_internal.h"
+#include "frontend/expressions.h"
 #include "frontend/names.h"
 #include "frontend/signature.h"
 
@@ -194,5 +195,6 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     s->operand_count = site.count;
     s->device = site.device;
     attach_launch(fl, s, request, site.independent);
+    count_written(fl, s);
     return call_value(fl, &site, callee);
 }

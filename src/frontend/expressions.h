@@ -43,6 +43,10 @@ dsl_value lower_values(lowering *fl, const op_def *op, const dsl_value *values, 
 bool is_tensor_operand(const lowering *fl, const dsl_value *v);
 /* Whether such a value is given for a parameter that takes a tile. */
 bool stands_for_tile(const lowering *fl, const op_def *op, int32_t index, const dsl_value *v);
+/* Behind a write through a tensor or window: if it is a view that is valid in part only, all of it counts from
+ * here on. And for each such argument that a call may have written. */
+void count_whole(lowering *fl, ir_var *memory, pypto_span span);
+void count_written(lowering *fl, const ir_stmt *call);
 /* The tile of a whole tensor; `what` names the operation in messages. */
 dsl_value load_whole(lowering *fl, const char *what, const dsl_value *v);
 

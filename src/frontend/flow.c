@@ -71,21 +71,21 @@ bool type_widens(const ir_type *narrow, const ir_type *wide)
 {
     if (narrow->kind == IR_SCALAR && wide->kind == IR_SCALAR)
         return dtype_widens(narrow->dtype, wide->dtype);
-    return narrow->kind == IR_TILE && ir_tile_fits(narrow, wide);
+    return narrow->kind != IR_SCALAR && ir_value_fits(narrow, wide);
 }
 
-/* Tiles of one element type and shape: ragged if any of them is. */
-static bool tile_meeting(binding *const *bs, int64_t count, ir_type *type)
+/* Tiles, tensors or windows of one element type and shape: ragged if any of them is. */
+static bool ragged_meeting(binding *const *bs, int64_t count, ir_type *type)
 {
-    if (!value_type(&bs[0]->v, type) || type->kind != IR_TILE)
+    if (!value_type(&bs[0]->v, type) || type->kind == IR_SCALAR)
         return false;
     for (int64_t i = 1; i < count; i++) {
         ir_type other;
         if (!value_type(&bs[i]->v, &other))
             return false;
-        if (ir_tile_fits(type, &other))
+        if (ir_value_fits(type, &other))
             *type = other;
-        else if (!ir_tile_fits(&other, type))
+        else if (!ir_value_fits(&other, type))
             return false;
     }
     return true;
@@ -96,7 +96,7 @@ bool meeting_type(lowering *fl, binding *const *bs, int64_t count, ir_type *type
     bool same = value_type(&bs[0]->v, type);
     for (int64_t i = 1; i < count; i++)
         same = same && same_type(bs[0], bs[i]);
-    if (same || tile_meeting(bs, count, type))
+    if (same || ragged_meeting(bs, count, type))
         return true;
     const dsl_value **values = arena_array(fl->a, const dsl_value *, count);
     for (int64_t i = 0; i < count; i++)

@@ -94,13 +94,15 @@ static void key_type(text *key, const ir_type *type)
     text_add(key, "]");
 }
 
-/* The function and the types of those arguments that its annotations leave open. */
+/* The function, the types of those arguments that its annotations leave open, and which are valid in part. */
 static const char *instance_key(frontend *fe, int32_t function, const syntax_function *syntax,
                                 const given_param *given, int32_t count)
 {
     text key = {.a = fe->a};
     text_printf(&key, "%d", function);
     for (int32_t i = 0; i < count && i < syntax->params.count; i++) {
+        if (given[i].kind == GIVEN_TYPE && given[i].type.ragged)
+            text_printf(&key, " %d ragged", i);
         if (!annotation_is_bare(fe, function, syntax->params.items[i].annotation))
             continue;
         text_printf(&key, " %d=", i);

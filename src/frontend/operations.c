@@ -423,10 +423,14 @@ static dsl_value finish(lowering *fl, op_call *call, int64_t target, const dsl_v
         return update_array(fl, call, target);
     if (op->result_param >= 0) {
         emit_do(fl, call);
+        if (op->id == OP_STORE || op->id == OP_ASSEMBLE)
+            count_whole(fl, call->operands[op->result_param].var, call->span);
         return var_value(fl->a, call->operands[op->result_param].var, call->span);
     }
     if (type.kind == IR_NONE) {
         emit_do(fl, call);
+        if (op->id == OP_GET || op->id == OP_TILE_GET)
+            count_whole(fl, call->operands[0].var, call->span);
         return (dsl_value){.kind = VALUE_NONE, .span = call->span};
     }
     if (type.kind == IR_SCALAR && op->reads == 0 && op->writes == 0)

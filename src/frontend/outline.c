@@ -158,6 +158,7 @@ static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
     s->operands = operands;
     s->operand_count = (int32_t)f->params.count;
     attach_launch(fl, s, request->launch, independent);
+    count_written(fl, s);
     return s;
 }
 

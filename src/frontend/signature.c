@@ -213,8 +213,10 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         ok = declared.form != ANNOTATION_FAILED && check_param_kind(fl, param, &declared) &&
              (declared.form != ANNOTATION_BARE || bare_type(fl, param, given, &type));
     }
-    if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW))
+    if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW)) {
         finish_dimensions(fl, param, &type);
+        type.ragged = given != NULL && given->kind == GIVEN_TYPE && given->type.ragged;
+    }
     ok = ok && (type.kind != IR_SCALAR || check_symbol_order(fl, param));
     if (!ok)
         type = (ir_type){.kind = IR_NONE};

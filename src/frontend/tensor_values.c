@@ -3,7 +3,9 @@
  * A kernel may be written on tensors: `out[:] = pl.add(a, b)`. The operations are those on tiles. A tensor
  * or window that stands where a tile is wanted is loaded as a whole, at that point of the program; what the
  * operation gives is a tile like any other, which a subscript assignment or pl.assemble writes back. So the
- * two ways of writing mix freely. Only constant shapes have tiles. */
+ * two ways of writing mix freely. Only constant shapes have tiles.
+ *
+ * Also what a write means for a view that is valid in part only: all of it counts from then on. */
 #include "frontend/expressions.h"
 #include "frontend/lower.h"
 
@@ -36,6 +38,27 @@ bool stands_for_tile(const lowering *fl, const op_def *op, int32_t index, const 
     op_operand kind = op->params[index].kind;
     bool tile = kind == OPERAND_TILE || kind == OPERAND_TILE_OR_SCALAR;
     return tile && takes_tensors(op) && !op_writes(op, index) && is_tensor_operand(fl, v);
+}
+
+void count_whole(lowering *fl, ir_var *memory, pypto_span span)
+{
+    if (!memory->type.ragged || !ir_is_handle(memory->type.kind))
+        return;
+    ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_DO, span);
+    s->op_def = op_get(OP_WHOLE);
+    s->operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    s->operands[0] = (ir_operand){.kind = IR_OPERAND_VAR, .var = memory, .span = span};
+    s->operand_count = s->op_def->param_count;
+    s->target = memory;
+}
+
+void count_written(lowering *fl, const ir_stmt *call)
+{
+    for (int32_t i = 0; i < call->operand_count; i++) {
+        if (call->operands[i].kind == IR_OPERAND_VAR &&
+            call->callee->params.items[i]->direction != PLD_IN)
+            count_whole(fl, call->operands[i].var, call->span);
+    }
 }
 
 dsl_value load_whole(lowering *fl, const char *what, const dsl_value *v)

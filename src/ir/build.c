@@ -207,7 +207,7 @@ bool ir_type_equal(const ir_type *x, const ir_type *y)
     }
 }
 
-bool ir_tile_fits(const ir_type *source, const ir_type *target)
+bool ir_value_fits(const ir_type *source, const ir_type *target)
 {
     ir_type ragged = *source;
     ragged.ragged = target->ragged;

@@ -51,7 +51,8 @@ typedef struct ir_type {
     pypto_dtype dtype; /* SCALAR, TENSOR, WINDOW, TILE */
     int32_t ndim;
     const ir_expr *shape[PYPTO_MAX_DIMS];
-    /* TILE: has an extent of valid elements, from the origin, that the program computes beside it. */
+    /* TILE: has an extent of valid elements, from the origin, that the program computes beside it. TENSOR,
+     * WINDOW: may have one; the handle carries it. */
     bool ragged;
     /* TILE: what matrix products add up in; may be stored as a narrower float. No part of equality. */
     bool accumulator;
@@ -319,9 +320,9 @@ bool ir_is_float(pypto_dtype dtype);
  * with the operands of commutative operators in either order. NULL equals NULL only. */
 bool ir_expr_equal(const ir_expr *x, const ir_expr *y);
 bool ir_type_equal(const ir_type *x, const ir_type *y);
-/* Whether a variable of type `target` holds a tile of type `source`: they are equal, or only `target` has
+/* Whether a variable of type `target` holds a value of type `source`: they are equal, or only `target` has
  * valid extents of its own, which are then the whole shape. */
-bool ir_tile_fits(const ir_type *source, const ir_type *target);
+bool ir_value_fits(const ir_type *source, const ir_type *target);
 bool ir_shape_equal(const ir_type *x, const ir_type *y);
 /* Elements of a static shape, or -1 when it is dynamic or too large. */
 int64_t ir_static_elems(const ir_type *type);

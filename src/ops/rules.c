@@ -349,6 +349,20 @@ static bool check_operand(op_call *call, int32_t index)
     }
 }
 
+/* What all ranks take part in has one shape on all of them. */
+static bool check_whole(op_call *call)
+{
+    for (int32_t i = 0; call->op->as_task && i < call->op->param_count; i++) {
+        const ir_operand *operand = &call->operands[i];
+        if (operand->kind == IR_OPERAND_VAR && operand->var->type.ragged)
+            return rule_fail(
+                call, DIAG_SHAPE_MISMATCH, operand, "pass a slice without valid_shape= and clamp=",
+                "%s is a view that is valid in part only, which a collective does not take",
+                call->op->params[i].name);
+    }
+    return true;
+}
+
 bool op_check(op_call *call, ir_type *result)
 {
     for (int32_t i = 0; i < call->op->param_count; i++) {
@@ -356,7 +370,7 @@ bool op_check(op_call *call, ir_type *result)
             return false;
     }
     *result = (ir_type){.kind = IR_NONE};
-    return call->op->rule(call, result);
+    return check_whole(call) && call->op->rule(call, result);
 }
 
 /* ---- scalars ---- */

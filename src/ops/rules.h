@@ -84,6 +84,7 @@ bool rule_tri(op_call *call, ir_type *result);
 bool rule_view(op_call *call, ir_type *result);
 bool rule_tile_slice(op_call *call, ir_type *result);
 bool rule_part(op_call *call, ir_type *result);
+bool rule_whole(op_call *call, ir_type *result);
 
 /* rules_create.c */
 bool rule_print(op_call *call, ir_type *result);
@@ -145,8 +146,8 @@ bool rule_check_rank(op_call *call, op_operand kind, const ir_type *memory);
 bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
                     const ir_operand *offsets, const int64_t *extents);
 
-/* Whether a valid_shape (NULL: not given) fits a tile of `sizes`, which it narrows to it; entries that are
- * known at run time only become 0, which nothing contradicts. */
+/* Whether a valid_shape (NULL: not given) fits a result of `sizes`, which it narrows to it; entries that are
+ * known at run time only become 0, which nothing contradicts; sizes of 0 are likewise. */
 bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
                       bool *ragged);
 

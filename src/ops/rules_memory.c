@@ -77,22 +77,25 @@ const ir_operand *rule_given(op_call *call, const char *name)
 bool rule_check_valid(op_call *call, const ir_operand *valid, int32_t ndim, int64_t *sizes,
                       bool *ragged)
 {
+    const bool tile = call->op->result[0] == 't' && call->op->result[1] == 'i';
+    const char *what = tile ? "tile" : "view";
     if (valid == NULL)
         return true;
     if (valid->count != ndim)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "write one entry per dimension",
-                         "valid_shape rank is %d, but the tile has rank %d", valid->count, ndim);
+                         "valid_shape rank is %d, but the %s has rank %d", valid->count, what,
+                         ndim);
     for (int32_t i = 0; i < ndim; i++) {
         int64_t extent = 0;
         bool known = ir_is_const_int(valid->exprs[i], &extent);
         if (known && extent < 0)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "make it at least 0: max(n, 0)",
                              "valid_shape %d is provably negative: %lld", i, (long long)extent);
-        if (known && extent > sizes[i])
+        if (known && sizes[i] > 0 && extent > sizes[i])
             return rule_fail(call, DIAG_SHAPE_MISMATCH, valid,
-                             "make it no more than the tile's extent, or the tile larger",
-                             "valid_shape %d is %lld: it must be from 0 to the tile's %lld", i,
-                             (long long)extent, (long long)sizes[i]);
+                             "make it no more than the extent, or that larger",
+                             "valid_shape %d is %lld: it must be from 0 to the %s's %lld", i,
+                             (long long)extent, what, (long long)sizes[i]);
         *ragged |= !known || extent != sizes[i];
         sizes[i] = extent;
     }
@@ -123,8 +126,10 @@ bool rule_load(op_call *call, ir_type *result)
         !rule_check_rank(call, OPERAND_EXTENTS, memory))
         return false;
     rule_extents(extents, sizes);
-    *result =
-        (ir_type){.kind = IR_TILE, .dtype = memory->dtype, .ndim = memory->ndim, .ragged = clamps};
+    *result = (ir_type){.kind = IR_TILE,
+                        .dtype = memory->dtype,
+                        .ndim = memory->ndim,
+                        .ragged = clamps || memory->ragged};
     for (int32_t i = 0; i < memory->ndim; i++)
         result->shape[i] = ir_int(call->program->a, sizes[i]);
     if (ir_static_elems(result) < 0)
@@ -335,7 +340,10 @@ bool rule_reshape_memory(op_call *call, ir_type *result)
 {
     const ir_type *source = &memory_operand(call)->var->type;
     const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
-    *result = (ir_type){.kind = source->kind, .dtype = source->dtype, .ndim = shape->count};
+    *result = (ir_type){.kind = source->kind,
+                        .dtype = source->dtype,
+                        .ndim = shape->count,
+                        .ragged = source->ragged};
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
     int64_t have = ir_static_elems(source);
@@ -351,12 +359,13 @@ bool rule_tensor_view(op_call *call, ir_type *result)
 {
     const ir_operand *valid = rule_given(call, "valid_shape");
     const ir_operand *layout = rule_given(call, "layout");
-    if (valid != NULL)
-        return rule_fail(call, DIAG_BAD_ARGUMENTS, valid, "give it to the pl.load that follows",
-                         "a view of a tensor is valid as a whole: no valid_shape");
     if (layout != NULL && layout->number != 0)
         return rule_fail(call, DIAG_BAD_ARGUMENTS, layout,
                          "load a tile and exchange its axes: pl.transpose(t, -2, -1)",
                          "a view has the layout ND");
-    return rule_reshape_memory(call, result);
+    int64_t sizes[PYPTO_MAX_DIMS];
+    if (!rule_reshape_memory(call, result))
+        return false;
+    rule_extents(rule_operand(call, OPERAND_SHAPE), sizes);
+    return rule_check_valid(call, valid, result->ndim, sizes, &result->ragged);
 }

@@ -45,7 +45,7 @@ bool rule_part(op_call *call, ir_type *result)
     const ir_type *source = &call->operands[0].var->type;
     if (call->operands[1].count != source->ndim || call->operands[2].count != source->ndim)
         return rule_fail(call, DIAG_BAD_INDEX, NULL, NULL, "one entry per dimension is needed");
-    *result = (ir_type){.kind = source->kind, .dtype = source->dtype};
+    *result = (ir_type){.kind = source->kind, .dtype = source->dtype, .ragged = source->ragged};
     for (int32_t d = 0; d < source->ndim; d++) {
         int64_t extent = 0;
         if (!check_dimension(call, source, d, &extent))
@@ -55,6 +55,12 @@ bool rule_part(op_call *call, ir_type *result)
     }
     return whole_bytes(call, source, extent_is_zero(call->operands[2].exprs[source->ndim - 1])) &&
            rule_check_packed(call, NULL, result);
+}
+
+bool rule_whole(op_call *call, ir_type *result)
+{
+    *result = call->operands[0].var->type;
+    return true;
 }
 
 /* ---- pl.slice ---- */
@@ -75,28 +81,46 @@ static bool dropped_axes(op_call *call, const int64_t *sizes, int32_t ndim, uint
     return true;
 }
 
-/* A view; extents may be known at run time only. */
+/* An axis that is dropped has one element, which counts. */
+static bool dropped_count(op_call *call, const ir_operand *valid, uint32_t mask)
+{
+    for (int32_t i = 0; valid != NULL && i < valid->count; i++) {
+        int64_t extent = 1;
+        if ((mask >> i & 1) != 0 && ir_is_const_int(valid->exprs[i], &extent) && extent != 1)
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "keep the axis, or make it 1",
+                             "valid_shape %d is %lld, but drop_dims leaves that axis out", i,
+                             (long long)extent);
+    }
+    return true;
+}
+
+/* A view; extents may be known at run time only. What is asked for, valid_shape or all of it, must be there,
+ * unless clamp=True takes what is. */
 bool rule_view(op_call *call, ir_type *result)
 {
     const ir_type *source = &call->operands[0].var->type;
     const ir_operand *shape = rule_operand(call, OPERAND_SHAPE);
     const ir_operand *valid = rule_given(call, "valid_shape");
     const ir_operand *clamp = rule_given(call, "clamp");
+    const bool clamps = clamp != NULL && clamp->expr->integer != 0;
     int64_t sizes[PYPTO_MAX_DIMS];
+    int64_t asked[PYPTO_MAX_DIMS];
     uint32_t mask;
     if (!rule_check_rank(call, OPERAND_SHAPE, source) ||
         !rule_check_rank(call, OPERAND_OFFSETS, source))
         return false;
-    if (valid != NULL || (clamp != NULL && clamp->expr->integer != 0))
-        return rule_fail(call, DIAG_BAD_ARGUMENTS, valid != NULL ? valid : clamp,
-                         "give it to the pl.load that follows",
-                         "a view of a tensor is valid as a whole: no valid_shape, no clamp");
+    *result =
+        (ir_type){.kind = source->kind, .dtype = source->dtype, .ragged = source->ragged || clamps};
     rule_extents(shape, sizes);
-    if (!rule_check_box(call, "reaches past the end of", source,
-                        rule_operand(call, OPERAND_OFFSETS), sizes) ||
-        !dropped_axes(call, sizes, source->ndim, &mask))
+    rule_extents(shape, asked);
+    if (!rule_check_valid(call, valid, source->ndim, asked, &result->ragged))
         return false;
-    *result = (ir_type){.kind = source->kind, .dtype = source->dtype};
+    for (int32_t i = 0; clamps && i < source->ndim; i++)
+        asked[i] = 0;
+    if (!rule_check_box(call, "reaches past the end of", source,
+                        rule_operand(call, OPERAND_OFFSETS), asked) ||
+        !dropped_axes(call, sizes, source->ndim, &mask) || !dropped_count(call, valid, mask))
+        return false;
     for (int32_t i = 0; i < source->ndim; i++)
         if ((mask >> i & 1) == 0)
             result->shape[result->ndim++] = shape->exprs[i];

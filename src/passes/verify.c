@@ -302,7 +302,7 @@ static void check_assign(verifier *v, const ir_stmt *s)
                  pypto_dtype_name(s->value->dtype));
     } else if (s->source->type.kind != s->target->type.kind ||
                (ir_is_private(s->source->type.kind) &&
-                !ir_tile_fits(&s->source->type, &s->target->type))) {
+                !ir_value_fits(&s->source->type, &s->target->type))) {
         fail(v, "'%s' is assigned '%s', which has another type", s->target->name, s->source->name);
     }
 }

@@ -72,8 +72,12 @@ void box_fail_in_byte(pld_core *core, const char *what, const pld_tensor *tensor
 void box_align(const pld_tensor *tensor, int32_t ndim, int64_t *extents, int64_t *stride)
 {
     const int32_t leading = ndim - tensor->ndim;
+    const int64_t *valid = pld_valid(tensor);
+    bool nothing = false;
+    for (int32_t d = 0; d < -leading; ++d)
+        nothing = nothing || valid[d] == 0;
     for (int32_t d = 0; d < ndim; ++d) {
-        extents[d] = d < leading ? 1 : tensor->shape[d - leading];
+        extents[d] = nothing ? 0 : d < leading ? 1 : valid[d - leading];
         stride[d] = d < leading ? 0 : tensor->stride[d - leading];
     }
 }
@@ -464,14 +468,24 @@ void box_load_part(pld_core *core, const char *what, void *tile, const pld_tenso
             task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
                       "%s: valid_shape %d is %lld, but the tile has %lld elements there", what, d,
                       (long long)wanted, (long long)extents[d]);
-        if (clamp && offsets[d] >= 0 && offsets[d] > source->shape[d] - wanted)
-            wanted = offsets[d] >= source->shape[d] ? 0 : source->shape[d] - offsets[d];
+        const int64_t limit = pld_extents(source)[d];
+        if (clamp && offsets[d] >= 0 && offsets[d] > limit - wanted)
+            wanted = offsets[d] >= limit ? 0 : limit - offsets[d];
         loaded[d] = wanted;
         whole = whole && wanted == extents[d];
     }
-    int64_t inside[PYPTO_MAX_DIMS]; /* an empty box may start anywhere when it was clamped */
+    int64_t inside
+        [PYPTO_MAX_DIMS]; /* an empty box may start anywhere when it was clamped or counts for nothing */
+    if (__builtin_expect(source->partial, 0)) {
+        for (int32_t d = 0; d < source->ndim; ++d)
+            inside[d] = clamp && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
+        const pld_tensor declared = view_declared(source);
+        (void)box_check(core, what, &declared, inside, loaded);
+        (void)view_valid_part(source, offsets, loaded, loaded);
+        whole = false;
+    }
     for (int32_t d = 0; d < source->ndim; ++d)
-        inside[d] = clamp && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
+        inside[d] = (clamp || source->partial) && loaded[d] == 0 && offsets[d] > 0 ? 0 : offsets[d];
     const int64_t at = box_check(core, what, source, inside, loaded);
     if (!whole) {
         int64_t stride[PYPTO_MAX_DIMS];

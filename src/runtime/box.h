@@ -44,7 +44,7 @@ void box_load_part(pld_core *core, const char *what, void *tile, const pld_tenso
                    const char *slice, const int64_t *offsets, const int64_t *extents,
                    const int64_t *valid, bool clamp, int64_t *loaded);
 
-/* The extents and strides of a whole tensor as a box of `ndim` dimensions: leading ones have one element.
+/* The extents and strides of what counts of a tensor as a box of `ndim` dimensions: leading ones have one element.
  * With fewer dimensions than it has, its own leading ones are left out. */
 void box_align(const pld_tensor *tensor, int32_t ndim, int64_t *extents, int64_t *stride);
 

@@ -1,6 +1,6 @@
 /* The device calls on a rank's own memory: boxes between tiles (packed, private) and tensors or windows
- * (strided), elements, and views. Every access is checked against the tensor before a byte moves.
- * Access to peers is in transfer.c. */
+ * (strided), and elements. Every access is checked against the tensor before a byte moves.
+ * Views are in device_views.c, access to peers is in transfer.c. */
 #include "runtime/box.h"
 #include "runtime/rank.h"
 #include "runtime/views.h"
@@ -62,35 +62,7 @@ void(pld_store_add)(pld_core *core, const void *tile, const pld_tensor *target,
     store_part(core, tile, target, offsets, extents, valid, true);
 }
 
-/* ---- views and boxes of tiles ---- */
-
-pld_tensor(pld_reshape)(pld_core *core, const pld_tensor *tensor, int32_t ndim,
-                        const int64_t *shape)
-{
-    char name[NAME_TEXT], from[LIST_TEXT], to[LIST_TEXT];
-    int64_t elems = 1;
-    bool packed = true;
-    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
-        packed = packed && (tensor->stride[d] == elems || tensor->shape[d] == 1);
-        elems *= tensor->shape[d];
-    }
-    pld_tensor view = *tensor;
-    view.ndim = ndim;
-    int64_t wanted = 1;
-    bool fits = true;
-    for (int32_t d = ndim - 1; fits && d >= 0; --d) {
-        view.shape[d] = shape[d];
-        view.stride[d] = wanted;
-        fits = shape[d] >= 0 && !__builtin_mul_overflow(wanted, shape[d], &wanted);
-    }
-    if (!packed || !fits || wanted != elems)
-        task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS, "%s of shape %s cannot be reshaped to %s: %s",
-                  task_describe(core, tensor, name, sizeof name),
-                  describe_list(from, sizeof from, tensor->shape, tensor->ndim),
-                  describe_list(to, sizeof to, shape, ndim),
-                  packed ? "the number of elements differs" : "it is a view with gaps");
-    return view;
-}
+/* ---- boxes of tensors and tiles ---- */
 
 /* Bytes that a side of a box touches, from its first element: [*low, *high). */
 static void side_range(const box *b, const int64_t *stride, int64_t *low, int64_t *high)
@@ -326,48 +298,4 @@ void(pld_write_float)(pld_core *core, const pld_tensor *target, const int64_t *i
 const pld_comm *(pld_get_comm)(pld_core *core, const pld_tensor *tensor)
 {
     return task_need_window(core, tensor)->comm;
-}
-
-pld_tensor(pld_part)(pld_core *core, const pld_tensor *tensor, const int64_t *offsets,
-                     const int64_t *extents)
-{
-    char name[NAME_TEXT];
-    pld_tensor view;
-    if (view_cuts_byte(tensor, offsets, extents))
-        box_fail_in_byte(core, "a subscript", tensor);
-    const int32_t d = view_part(tensor, offsets, extents, &view);
-    if (d < 0)
-        return view;
-    const int64_t taken = extents[d] == PLD_DROP ? 1 : extents[d];
-    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
-              "a subscript reaches from %lld to %lld in dimension %d of %s, which has extent %lld",
-              (long long)offsets[d], (long long)(offsets[d] + taken - 1), d,
-              task_describe(core, tensor, name, sizeof name), (long long)tensor->shape[d]);
-}
-
-pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)
-{
-    char name[NAME_TEXT], text[LIST_TEXT];
-    pld_tensor view = *tensor;
-    int64_t elems = 1;
-    bool fits = ndim >= 0 && ndim <= PYPTO_MAX_DIMS;
-    for (int32_t d = ndim - 1; fits && d >= 0; --d) {
-        view.shape[d] = shape[d];
-        view.stride[d] = elems;
-        fits = shape[d] >= 0 && !__builtin_mul_overflow(elems, shape[d], &elems);
-    }
-    int64_t bytes = 0;
-    const pypto_dtype dtype = (pypto_dtype)tensor->dtype;
-    fits = fits && !__builtin_mul_overflow(elems, pypto_dtype_bytes(dtype), &bytes);
-    if (pypto_dtype_packed(dtype))
-        bytes = pypto_dtype_size(dtype, elems);
-    const pld_window *window = task_need_window(core, tensor);
-    if (!fits || bytes > window->bytes - (tensor->data - window->base))
-        task_fail(core, DIAG_WINDOW_TOO_LARGE,
-                  "a view of shape %s (%s) does not fit into %s of %lld bytes",
-                  describe_list(text, sizeof text, shape, ndim < 0 ? 0 : ndim),
-                  pypto_dtype_name((pypto_dtype)tensor->dtype),
-                  task_describe(core, tensor, name, sizeof name), (long long)window->bytes);
-    view.ndim = ndim;
-    return view;
 }

@@ -150,6 +150,7 @@ static void fill_tensor(dispatch *d, int32_t i, const queue_arg *from)
     pld_tensor *tensor = &d->arguments.tensors[i];
     tensor->dtype = from->dtype;
     tensor->ndim = from->ndim;
+    tensor->partial = false;
     memcpy(tensor->shape, from->shape, sizeof tensor->shape);
     memcpy(tensor->stride, from->stride, sizeof tensor->stride);
     if (from->buffer < 0) {

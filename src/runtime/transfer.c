@@ -82,16 +82,16 @@ static void check_pair(pld_core *core, const pld_tensor *dst, const pld_tensor *
 {
     bool same = dst->ndim == src->ndim && dst->dtype == src->dtype;
     for (int32_t d = 0; same && whole && d < dst->ndim; ++d)
-        same = dst->shape[d] == src->shape[d];
+        same = pld_extents(dst)[d] == pld_extents(src)[d];
     if (__builtin_expect(same, 1))
         return;
     char to[NAME_TEXT], from[NAME_TEXT], to_shape[LIST_TEXT], from_shape[LIST_TEXT];
     task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
               "a transfer of %s of shape %s (%s) does not fit into %s of shape %s (%s)",
               task_describe(core, src, from, sizeof from),
-              describe_list(from_shape, sizeof from_shape, src->shape, src->ndim),
+              describe_list(from_shape, sizeof from_shape, pld_extents(src), src->ndim),
               pypto_dtype_name((pypto_dtype)src->dtype), task_describe(core, dst, to, sizeof to),
-              describe_list(to_shape, sizeof to_shape, dst->shape, dst->ndim),
+              describe_list(to_shape, sizeof to_shape, pld_extents(dst), dst->ndim),
               pypto_dtype_name((pypto_dtype)dst->dtype));
 }
 
@@ -101,9 +101,17 @@ static void move_box(pld_core *core, const char *what, const pld_tensor *dst, ch
                      const int64_t *src_offsets, const int64_t *extents, bool adds)
 {
     check_pair(core, dst, src, extents == NULL);
-    extents = extents != NULL ? extents : src->shape;
+    extents = extents != NULL ? extents : pld_extents(src);
     dst_offsets = dst_offsets != NULL ? dst_offsets : origin;
     src_offsets = src_offsets != NULL ? src_offsets : origin;
+    int64_t valid[PYPTO_MAX_DIMS];
+    if (__builtin_expect(src->partial, 0)) { /* what counts of the box moves */
+        const pld_tensor declared = view_declared(src);
+        (void)box_check(core, what, &declared, src_offsets, extents);
+        if (!view_valid_part(src, src_offsets, extents, valid))
+            return;
+        extents = valid;
+    }
     const int64_t to = box_check(core, what, dst, dst_offsets, extents);
     const int64_t from = box_check(core, what, src, src_offsets, extents);
     const box b = {target + to, dst->stride, source + from, src->stride,

@@ -9,6 +9,30 @@
 int32_t view_part(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
                   pld_tensor *view);
 
+/* The same where of the part only `valid` elements count (NULL: all), as far as they count in the tensor.
+ * That box must lie inside, or with `clamp` need not; the part itself may reach over the end. */
+int32_t view_part_valid(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
+                        const int64_t *valid, bool clamp, pld_tensor *view);
+
+/* Where a box of `extents` from the origin of a packed tensor of `shape` lies when that has the shape
+ * `other`; false when it is no box there. Unit axes come and go, and a box that is one run of elements from
+ * the first stays one. */
+bool view_box_reshaped(const int64_t *shape, const int64_t *extents, int32_t ndim,
+                       const int64_t *other, int64_t *found, int32_t other_ndim);
+
+/* What counts of the box of `extents` at `offsets`, extents not negative; false: nothing. */
+bool view_valid_part(const pld_tensor *tensor, const int64_t *offsets, const int64_t *extents,
+                     int64_t *found);
+
+/* The tensor as the program sees it: its declared shape in the place of what is there. */
+static inline pld_tensor view_declared(const pld_tensor *tensor)
+{
+    pld_tensor view = *tensor;
+    for (int32_t d = 0; d < view.ndim; ++d)
+        view.shape[d] = pld_extents(tensor)[d];
+    return view;
+}
+
 /* Fills everything of a packed row-major tensor but its memory. Returns its bytes, or -1 when an extent is
  * negative or they cannot be counted. */
 int64_t view_packed(pld_tensor *tensor, int32_t dtype, int32_t ndim, const int64_t *shape);

@@ -202,7 +202,7 @@ static loaded load(lowered *l, const char *c_text, const char *name)
 
 static pld_tensor tensor_of(void *data, pypto_dtype dtype, int32_t ndim, const int64_t *shape)
 {
-    pld_tensor t = {data, NULL, (int32_t)dtype, ndim, {0}, {0}};
+    pld_tensor t = {.data = data, .dtype = (int32_t)dtype, .ndim = ndim};
     int64_t stride = 1;
     for (int32_t i = ndim - 1; i >= 0; i--) {
         t.shape[i] = shape[i];
