@@ -45,7 +45,7 @@ NAMES = {
     "load": "tensor offsets shapes valid_shape target_memory clamp",
     "store": "tile offsets output_tensor shapes atomic",
     "move": "tile target_memory blayout slayout",
-    "assemble": "target source offset", "concat": "src0 src1", "expands": "target scalar",
+    "assemble": "target source offset atomic", "concat": "src0 src1", "expands": "target scalar",
     "reinterpret_view": "data dtype shape", "sel": "mask lhs rhs tmp", "sels": "mask src tmp scalar",
     "cmp": "lhs rhs cmp_type", "cmps": "lhs rhs cmp_type", "addc": "lhs rhs rhs2", "full": "shape dtype value",
 }
