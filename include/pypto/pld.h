@@ -252,10 +252,14 @@ PYPTO_API void pld_tile_assemble(pld_core *core, void *target, const void *tile,
                                  int32_t ndim, const int64_t *shape, const int64_t *extents,
                                  const int64_t *offsets);
 
-/* A new packed tensor of this rank, every element `value`; lives until the dispatch ends. Fails when the
- * machine does not have the memory. */
+/* A new packed tensor of this rank, every element `value`; lives until the dispatch ends, or
+ * pld_release_tensor(). Fails when the machine does not have the memory. */
 PYPTO_API pld_tensor pld_create_tensor(pld_core *core, int32_t dtype, int32_t ndim,
                                        const int64_t *shape, double value);
+
+/* The program uses a tensor of pld_create_tensor(), and views of it, no more, tasks apart: its memory is free
+ * for others when those that are submitted now are over. */
+PYPTO_API void pld_release_tensor(pld_core *core, const pld_tensor *tensor);
 
 /* Prints lines to the standard output, the rank in front of each. The pieces of a line are collected until
  * pld_print_end(); nothing else may be called meanwhile. `format` has one conversion, of long long or double. */
@@ -485,6 +489,8 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
     (pld_line(core, __LINE__), pld_tile_assemble(core, __VA_ARGS__))
 #define pld_create_tensor(core, ...) \
     (pld_line(core, __LINE__), pld_create_tensor(core, __VA_ARGS__))
+#define pld_release_tensor(core, ...) \
+    (pld_line(core, __LINE__), pld_release_tensor(core, __VA_ARGS__))
 #define pld_print_end(core) (pld_line(core, __LINE__), pld_print_end(core))
 #define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))

@@ -250,10 +250,10 @@ static pypto_status init_memory(pypto_worker *w)
     if (!status_ok(status))
         return status;
     const set_header *set = w->seg.set;
-    heap_init(&w->staging, set->staging_bytes);
-    heap_init(&w->heap, set->stride);
+    heap_init(&w->staging, set->staging_bytes, HEAP_ALIGN);
+    heap_init(&w->heap, set->stride, HEAP_ALIGN);
     w->queues.seg = &w->seg;
-    heap_init(&w->queues.area, set->control_bytes);
+    heap_init(&w->queues.area, set->control_bytes, HEAP_ALIGN);
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
         status = queue_writer_init(&w->writers[rank], &w->queues, segment_rank(&w->seg, rank));
     return status;

@@ -87,7 +87,7 @@ bool rule_part(op_call *call, ir_type *result);
 bool rule_whole(op_call *call, ir_type *result);
 
 /* rules_create.c */
-bool rule_print(op_call *call, ir_type *result);
+bool rule_no_result(op_call *call, ir_type *result);
 bool rule_create_tensor(op_call *call, ir_type *result);
 bool rule_array_create(op_call *call, ir_type *result);
 bool rule_array_get(op_call *call, ir_type *result);

@@ -86,8 +86,8 @@ bool rule_array_set(op_call *call, ir_type *result)
 
 /* ---- printing ---- */
 
-/* The front end has matched values and format. */
-bool rule_print(op_call *call, ir_type *result)
+/* What the front end has checked: a print's values and format. */
+bool rule_no_result(op_call *call, ir_type *result)
 {
     (void)call;
     *result = (ir_type){.kind = IR_NONE};

@@ -31,6 +31,12 @@ static pypto_status effects(ir_program *p, const platform *target)
     return pass_effects(p);
 }
 
+static pypto_status release(ir_program *p, const platform *target)
+{
+    (void)target;
+    return pass_release(p);
+}
+
 static pypto_status names(ir_program *p, const platform *target)
 {
     (void)target;
@@ -43,9 +49,13 @@ typedef struct pass {
 } pass;
 
 static const pass pass_table[] = {
-    {"infer_domains", infer_domains},    {"spread", spread},
-    {"mark_signals", mark_signals},      {"effects", effects},
-    {"plan_scratch", pass_plan_scratch}, {"names", names},
+    {"infer_domains", infer_domains},
+    {"spread", spread},
+    {"mark_signals", mark_signals},
+    {"effects", effects},
+    {"release", release},
+    {"plan_scratch", pass_plan_scratch},
+    {"names", names},
 };
 
 pypto_status passes_run(ir_program *p, const platform *target)

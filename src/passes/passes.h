@@ -31,6 +31,8 @@ PYPTO_NODISCARD pypto_status pass_spread(ir_program *p);
 PYPTO_NODISCARD pypto_status pass_mark_signals(ir_program *p);
 /* Notes what kernels do to their window parameters (ir_var.uses). */
 PYPTO_NODISCARD pypto_status pass_effects(ir_program *p);
+/* Ends the tensors that loops make where nothing uses them any more. */
+PYPTO_NODISCARD pypto_status pass_release(ir_program *p);
 /* Places every tile in its kernel's scratch memory; tiles whose lives do not overlap share it. */
 PYPTO_NODISCARD pypto_status pass_plan_scratch(ir_program *p, const platform *target);
 /* Gives every function and variable a C name of its own. */

@@ -79,15 +79,25 @@ static void side_range(const box *b, const int64_t *stride, int64_t *low, int64_
 static void *take_memory(pld_core *core, int64_t bytes)
 {
     dispatch *d = core->dispatch;
-    void *block = NULL;
-    pypto_status status = memory_take(&d->created, &d->owner->spare, bytes, &block);
-    if (status.kind == PYPTO_ERROR_NONE)
+    memory *spare = &d->owner->spare;
+    void *block = memory_reuse(&d->created, spare, bytes);
+    if (block != NULL)
         return block;
-    char text[FAILURE_TEXT];
-    snprintf(text, sizeof text, "%s",
-             status.diagnostics != NULL ? status.diagnostics->message : "memory is exhausted");
-    pypto_status_clear(&status);
-    task_fail(core, DIAG_NO_SPACE, "%s", text);
+    /* Tasks that could run may be the last ones to use what other tensors had. */
+    if (bytes > MEMORY_SMALL && core->task == NULL && core->owner->ready_first != NULL)
+        task_yield(core);
+    for (;;) {
+        pypto_status status = memory_take(&d->created, spare, bytes, &block);
+        if (status.kind == PYPTO_ERROR_NONE)
+            return block;
+        char text[FAILURE_TEXT];
+        snprintf(text, sizeof text, "%s",
+                 status.diagnostics != NULL ? status.diagnostics->message : "memory is exhausted");
+        pypto_status_clear(&status);
+        if (!task_await_release(core))
+            task_fail(core, DIAG_NO_SPACE, "%s; tensors made earlier take %lld MiB on this device",
+                      text, (long long)(spare->held >> 20));
+    }
 }
 
 /* box_move() takes overlapping boxes when they have the same strides. For others the source is copied first,
@@ -132,7 +142,8 @@ static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor 
     char *copy = copy_if_overlapping(core, &b, packed, (pypto_dtype)target->dtype);
     box_move(core, &b, box_write_mode(target, adds), (pypto_dtype)target->dtype);
     if (copy != NULL)
-        memory_give(&((dispatch *)core->dispatch)->created, copy);
+        memory_give(&((dispatch *)core->dispatch)->created, copy,
+                    box_pack(b.extents, b.ndim, packed) * b.width);
     box_written(core, target, core->owner->header);
 }
 
@@ -226,6 +237,14 @@ pld_tensor(pld_create_tensor)(pld_core *core, int32_t dtype, int32_t ndim, const
     tensor.data = take_memory(core, bytes);
     view_fill(&tensor, bytes, value);
     return tensor;
+}
+
+void(pld_release_tensor)(pld_core *core, const pld_tensor *tensor)
+{
+    int64_t bytes = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    for (int32_t i = 0; i < tensor->ndim; ++i)
+        bytes *= tensor->shape[i];
+    task_release(core, tensor, bytes);
 }
 
 /* ---- elements ---- */

@@ -1,8 +1,12 @@
-/* Memory of a dispatch: see memory.h. Called by device.c (pld_create_tensor), and by loop.c at the end of a
- * dispatch, however it ends: whatever a failed task had taken goes with it.
+/* Memory of a dispatch: see memory.h. Called by device.c (pld_create_tensor), task.c (the end of a tensor), and
+ * by loop.c at the end of a dispatch, however it ends: whatever a failed task had taken goes with it.
  *
- * Blocks are cut from chunks, so taking one is an addition. A chunk knows how far it has ever been used:
- * what lies beyond is zero as the system gave it, and only the rest has to be cleared again. */
+ * Blocks are cut from chunks, each an area of its own (transport/heap). A chunk knows how far it has ever been
+ * used: what lies beyond is zero as the system gave it, and only the rest has to be cleared again.
+ *
+ * The system promises more memory than it has, and ends processes when they use it. So once a rank holds more
+ * than a little, a new chunk is written to when it is made, piece by piece, and in front of each piece the
+ * machine is asked what it has left: a shortage is an error that can say whose it is, and of which line. */
 #include "runtime/memory.h"
 
 #include "base/alloc.h"
@@ -14,100 +18,165 @@
 #define CHUNK_BYTES ((int64_t)1 << 20)
 /* What stays with an idle rank: enough for the scratch tensors of ordinary programs. */
 #define KEEP_BYTES ((int64_t)64 << 20)
+/* The machine is asked again behind so many bytes: other ranks take from it meanwhile. */
+#define PIECE_BYTES ((int64_t)64 << 20)
 
 struct memory_chunk {
     memory_chunk *next;
     char *start; /* aligned, behind this header */
-    int64_t bytes;
-    int64_t used;
+    heap_area area;
     int64_t dirty; /* bytes from the start that may not be zero */
 };
 
-static memory_chunk *new_chunk(memory *m, int64_t bytes)
+static void free_chunk(memory *spare, memory_chunk *chunk)
+{
+    spare->held -= chunk->area.limit;
+    heap_destroy(&chunk->area);
+    alloc_free(chunk);
+}
+
+/* Makes the memory behind a new chunk real. */
+static pypto_status back(const memory_chunk *chunk)
+{
+    for (int64_t at = 0; at < chunk->area.limit; at += PIECE_BYTES) {
+        const int64_t left = chunk->area.limit - at;
+        pypto_status status =
+            heap_check_memory(left > HEAP_CHECK_FROM ? left : HEAP_CHECK_FROM, "pl.create_tensor");
+        if (status.kind != PYPTO_ERROR_NONE)
+            return status;
+        memset(chunk->start + at, 0, (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES));
+    }
+    return STATUS_OK;
+}
+
+static pypto_status new_chunk(memory *m, memory *spare, int64_t bytes)
 {
     const int64_t header = (int64_t)sizeof(memory_chunk) + CACHE_LINE;
     int64_t all;
+    pypto_status status = heap_check_memory(bytes, "pl.create_tensor");
+    if (status.kind != PYPTO_ERROR_NONE)
+        return status;
     memory_chunk *chunk = size_add(bytes, header, &all) ? alloc_zeroed(all, 1) : NULL;
     if (chunk == NULL)
-        return NULL;
+        return diag_status(DIAG_NO_SPACE, "use smaller tensors",
+                           "pl.create_tensor: no memory for %lld bytes", (long long)bytes);
     const uintptr_t end = (uintptr_t)(chunk + 1);
     chunk->start = (char *)(chunk + 1) + (CACHE_LINE - end % CACHE_LINE) % CACHE_LINE;
-    chunk->bytes = bytes;
-    chunk->next = m->chunks;
-    m->chunks = chunk;
-    return chunk;
-}
-
-/* Takes a chunk with that many bytes left out of the list; NULL when none has them. */
-static memory_chunk *unlink_chunk(memory *m, int64_t bytes)
-{
-    for (memory_chunk **link = &m->chunks; *link != NULL; link = &(*link)->next) {
-        memory_chunk *chunk = *link;
-        if (chunk->bytes - chunk->used < bytes)
-            continue;
-        *link = chunk->next;
-        return chunk;
+    heap_init(&chunk->area, bytes, CACHE_LINE);
+    spare->held += bytes;
+    if (spare->held >= HEAP_CHECK_FROM)
+        status = back(chunk);
+    if (status.kind != PYPTO_ERROR_NONE) {
+        free_chunk(spare, chunk);
+        return status;
     }
-    return NULL;
-}
-
-/* One at the head of the list, from there or from the spare ones. */
-static memory_chunk *chunk_with(memory *m, memory *spare, int64_t bytes)
-{
-    memory_chunk *chunk = unlink_chunk(m, bytes);
-    if (chunk == NULL)
-        chunk = unlink_chunk(spare, bytes);
-    if (chunk == NULL)
-        return NULL;
     chunk->next = m->chunks;
     m->chunks = chunk;
-    return chunk;
+    return STATUS_OK;
+}
+
+/* A block of the chunk at *link, which becomes the first of `m`; NULL when it has no room. */
+static void *take_from(memory *m, memory_chunk **link, int64_t bytes)
+{
+    memory_chunk *chunk = *link;
+    const int64_t offset = heap_take(&chunk->area, bytes);
+    if (offset < 0)
+        return NULL;
+    *link = chunk->next;
+    chunk->next = m->chunks;
+    m->chunks = chunk;
+    void *block = chunk->start + offset;
+    const int64_t stale = chunk->dirty - offset;
+    if (stale > 0)
+        memset(block, 0, (size_t)(stale < bytes ? stale : bytes));
+    if (chunk->dirty < offset + bytes)
+        chunk->dirty = offset + bytes;
+    return block;
+}
+
+void *memory_reuse(memory *m, memory *spare, int64_t bytes)
+{
+    void *block = NULL;
+    for (memory_chunk **link = &m->chunks; block == NULL && *link != NULL;
+         link = block == NULL ? &(*link)->next : link)
+        block = take_from(m, link, bytes);
+    for (memory_chunk **link = &spare->chunks; block == NULL && *link != NULL;
+         link = block == NULL ? &(*link)->next : link)
+        block = take_from(m, link, bytes);
+    return block;
+}
+
+static bool is_empty(const heap_area *area)
+{
+    return area->top == 0 || (area->free_count == 1 && area->free_[0].bytes == area->top);
+}
+
+/* Gives chunks without blocks back to the system; false: there were none. */
+static bool drop_empty(memory *of, memory *spare)
+{
+    bool any = false;
+    for (memory_chunk **link = &of->chunks; *link != NULL;) {
+        memory_chunk *chunk = *link;
+        if (!is_empty(&chunk->area)) {
+            link = &chunk->next;
+            continue;
+        }
+        *link = chunk->next;
+        free_chunk(spare, chunk);
+        any = true;
+    }
+    return any;
 }
 
 pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block)
 {
-    int64_t rounded = 0;
-    const bool fits = size_add(bytes, CACHE_LINE - 1, &rounded);
-    rounded -= rounded % CACHE_LINE;
-    memory_chunk *chunk = fits ? chunk_with(m, spare, rounded) : NULL;
-    if (chunk == NULL) {
-        pypto_status status = heap_check_memory(fits ? rounded : INT64_MAX, "pl.create_tensor");
-        if (status.kind != PYPTO_ERROR_NONE)
-            return status;
-        chunk = new_chunk(m, rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES);
-        if (chunk == NULL)
-            return diag_status(DIAG_NO_SPACE, "use smaller tensors",
-                               "pl.create_tensor: no memory for %lld bytes", (long long)bytes);
+    *block = memory_reuse(m, spare, bytes);
+    if (*block != NULL)
+        return STATUS_OK;
+    int64_t rounded;
+    rounded = size_add(bytes, CACHE_LINE, &rounded) ? rounded : INT64_MAX;
+    const int64_t size = rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES;
+    pypto_status status = new_chunk(m, spare, size);
+    if (status.kind != PYPTO_ERROR_NONE && (drop_empty(m, spare) | drop_empty(spare, spare))) {
+        pypto_status_clear(&status);
+        status = new_chunk(m, spare, size);
     }
-    *block = chunk->start + chunk->used;
-    const int64_t stale = chunk->dirty - chunk->used;
-    if (stale > 0)
-        memset(*block, 0, (size_t)(stale < rounded ? stale : rounded));
-    chunk->used += rounded;
-    if (chunk->dirty < chunk->used)
-        chunk->dirty = chunk->used;
+    if (status.kind != PYPTO_ERROR_NONE)
+        return status;
+    *block = take_from(m, &m->chunks, bytes);
+    if (*block == NULL) /* for the books of the new chunk */
+        return diag_status(DIAG_NO_SPACE, "use smaller tensors",
+                           "pl.create_tensor: no memory for %lld bytes", (long long)bytes);
     return STATUS_OK;
 }
 
-void memory_give(memory *m, void *block)
+void memory_give(memory *m, void *block, int64_t bytes)
 {
-    m->chunks->used = (char *)block - m->chunks->start;
+    const uintptr_t at = (uintptr_t)block;
+    for (memory_chunk *chunk = m->chunks; chunk != NULL; chunk = chunk->next) {
+        const uintptr_t start = (uintptr_t)chunk->start;
+        if (at < start || at - start >= (uintptr_t)chunk->area.limit)
+            continue;
+        heap_give(&chunk->area, (int64_t)(at - start), bytes);
+        return;
+    }
 }
 
 void memory_reset(memory *m, memory *spare)
 {
     int64_t kept = 0;
     for (const memory_chunk *chunk = spare->chunks; chunk != NULL; chunk = chunk->next)
-        kept += chunk->bytes;
+        kept += chunk->area.limit;
     while (m->chunks != NULL) {
         memory_chunk *chunk = m->chunks;
         m->chunks = chunk->next;
-        if (kept + chunk->bytes > KEEP_BYTES) {
-            alloc_free(chunk);
+        if (kept + chunk->area.limit > KEEP_BYTES) {
+            free_chunk(spare, chunk);
             continue;
         }
-        kept += chunk->bytes;
-        chunk->used = 0;
+        kept += chunk->area.limit;
+        chunk->area.top = 0;
+        chunk->area.free_count = 0;
         chunk->next = spare->chunks;
         spare->chunks = chunk;
     }
@@ -117,6 +186,7 @@ void memory_destroy(memory *m)
 {
     while (m->chunks != NULL) {
         memory_chunk *next = m->chunks->next;
+        heap_destroy(&m->chunks->area);
         alloc_free(m->chunks);
         m->chunks = next;
     }

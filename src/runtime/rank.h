@@ -39,6 +39,8 @@ typedef struct task {
     pld_compare compare;
     int64_t limit;
     arg_list arguments;
+    void *released; /* of a join: nobody needs the memory when it is over; NULL: none */
+    int64_t released_bytes;
     byte_range *ranges; /* of the arguments that are tensors */
     int64_t range_capacity;
 } task;
@@ -105,6 +107,11 @@ void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line);
 void dispatch_settle(dispatch *d);
 /* task.c: a block of the task is over. */
 void task_block_over(task *t);
+/* task.c: the memory of a tensor of pld_create_tensor() is free when no task uses it any more; at once if it was
+ * made by a kernel. */
+void task_release(pld_core *core, const pld_tensor *tensor, int64_t bytes);
+/* task.c: waits until memory has been released by tasks of the wrapper; false: there is none to come. */
+bool task_await_release(pld_core *core);
 /* task.c: forgets all tasks of a dispatch; none of its cores exists any more. */
 void tasks_drop(dispatch *d);
 void tasks_free_pool(rank *r);

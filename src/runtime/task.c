@@ -39,6 +39,7 @@ static task *take_task(rank *r, int32_t count)
         return NULL;
     }
     node_reset(&t->node);
+    t->released = NULL;
     return t;
 }
 
@@ -120,6 +121,15 @@ static bool may_run(const task *t)
     return false;
 }
 
+/* A join that was the last to need the memory of a tensor. */
+static void give_released(task *t)
+{
+    if (t->released == NULL)
+        return;
+    memory_give(&t->of->created, t->released, t->released_bytes);
+    t->released = NULL;
+}
+
 /* Everything that comes before `n` is over. */
 static void task_ready(void *context, node *n)
 {
@@ -128,6 +138,7 @@ static void task_ready(void *context, node *n)
         return; /* the wrapper sees it itself */
     task *t = (task *)(void *)n;
     if (t->function == NULL || !may_run(t)) {
+        give_released(t);
         task_over(t);
         return;
     }
@@ -359,6 +370,61 @@ void(pld_await)(pld_core *core, const pld_tensor *tensor, bool writes)
     core->wait = (wait_entry){.kind = WAIT_TASKS, .line = core->line};
     core->awaited = &d->awaiting.waits;
     task_wait(core);
+}
+
+/* ---- the end of a tensor ---- */
+
+static bool meets(byte_range x, byte_range y)
+{
+    return x.low < y.high && y.low < x.high;
+}
+
+/* Whether the task uses the memory, in whatever order to others. */
+static bool uses_memory(const task *t, byte_range range)
+{
+    for (int32_t i = 0; i < t->arguments.count; ++i)
+        if (t->arguments.args[i].kind == PLD_ARG_TENSOR && meets(t->ranges[i], range))
+            return true;
+    return t->tested.data != NULL && meets(t->tested_range, range);
+}
+
+/* Its end is a join behind the tasks that use it. */
+void task_release(pld_core *core, const pld_tensor *tensor, int64_t bytes)
+{
+    static const pld_submit_options manual = {.manual = true};
+    dispatch *d = core->dispatch;
+    const byte_range range = view_range(tensor);
+    task *join = NULL;
+    for (task *t = core->task == NULL ? d->tasks : NULL; t != NULL; t = t->next) {
+        if (!uses_memory(t, range))
+            continue;
+        if (join == NULL && (join = take_task(d->owner, 0)) == NULL)
+            out_of_memory(core);
+        if (!node_after(&join->node, &t->node))
+            out_of_memory(core);
+    }
+    if (join == NULL) {
+        memory_give(&d->created, tensor->data, bytes);
+        return;
+    }
+    join->function = NULL;
+    join->released = tensor->data;
+    join->released_bytes = bytes;
+    (void)submit(core, join, &manual);
+}
+
+bool task_await_release(pld_core *core)
+{
+    dispatch *d = core->dispatch;
+    task *oldest = NULL;
+    for (task *t = d->tasks; t != NULL && core->task == NULL; t = t->next)
+        oldest = t->released != NULL ? t : oldest;
+    if (oldest == NULL || !node_after(&d->awaiting, &oldest->node))
+        return false;
+    core->wait = (wait_entry){.kind = WAIT_TASKS, .line = core->line};
+    core->awaited = &d->awaiting.waits;
+    task_wait(core);
+    return true;
 }
 
 int64_t pld_block_index(pld_core *core)

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void heap_init(heap_area *area, int64_t limit)
+void heap_init(heap_area *area, int64_t limit, int64_t align)
 {
-    *area = (heap_area){.limit = limit};
+    *area = (heap_area){.limit = limit, .align = align};
 }
 
 void heap_destroy(heap_area *area)
@@ -20,13 +20,13 @@ void heap_destroy(heap_area *area)
     *area = (heap_area){0};
 }
 
-static int64_t round_up(int64_t bytes)
+static int64_t round_up(const heap_area *area, int64_t bytes)
 {
     int64_t rounded;
-    if (bytes < 0 || !size_add(bytes, HEAP_ALIGN - 1, &rounded))
+    if (bytes < 0 || !size_add(bytes, area->align - 1, &rounded))
         return -1;
-    rounded &= ~(int64_t)(HEAP_ALIGN - 1);
-    return rounded == 0 ? HEAP_ALIGN : rounded;
+    rounded &= ~(area->align - 1);
+    return rounded == 0 ? area->align : rounded;
 }
 
 static int64_t find_free(const heap_area *area, int64_t bytes)
@@ -39,7 +39,7 @@ static int64_t find_free(const heap_area *area, int64_t bytes)
 
 bool heap_must_grow(const heap_area *area, int64_t bytes)
 {
-    return find_free(area, round_up(bytes)) < 0;
+    return find_free(area, round_up(area, bytes)) < 0;
 }
 
 static void remove_free(heap_area *area, int64_t i)
@@ -51,7 +51,7 @@ static void remove_free(heap_area *area, int64_t i)
 
 int64_t heap_take(heap_area *area, int64_t bytes)
 {
-    bytes = round_up(bytes);
+    bytes = round_up(area, bytes);
     if (bytes < 0)
         return -1;
     int64_t i = find_free(area, bytes);
@@ -76,7 +76,7 @@ int64_t heap_take(heap_area *area, int64_t bytes)
 
 void heap_give(heap_area *area, int64_t offset, int64_t bytes)
 {
-    bytes = round_up(bytes);
+    bytes = round_up(area, bytes);
     int64_t i = 0;
     while (i < area->free_count && area->free_[i].offset < offset)
         ++i;
@@ -129,12 +129,9 @@ static int64_t memory_available(void)
     return available;
 }
 
-/* Amounts below this are not worth two file reads: the kernel's own reserves are larger. */
-#define CHECK_FROM ((int64_t)32 << 20)
-
 pypto_status heap_check_memory(int64_t bytes, const char *what)
 {
-    if (bytes < CHECK_FROM)
+    if (bytes < HEAP_CHECK_FROM)
         return STATUS_OK;
     int64_t available = memory_available();
     if (bytes <= available)

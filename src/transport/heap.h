@@ -1,6 +1,6 @@
-/* Block allocators over the areas of a segment. Only the host allocates; the books are its private
+/* Block allocators over the areas of a segment. Only the host allocates there; the books are its private
  * memory, so a crashing worker cannot damage them. Not thread-safe: the worker set's lock guards
- * them.
+ * them. Ranks use the same books for memory of their own (runtime/memory.c).
  *
  * heap_area is one run of address space: queues and staging. The symmetric heap is an area too,
  * whose offsets are relative to a slice; its pages are reserved per device (see host/windows.c).
@@ -16,7 +16,7 @@
 
 #include <pypto/status.h>
 
-#define HEAP_ALIGN 4096
+#define HEAP_ALIGN 4096 /* of the areas of a segment */
 
 typedef struct heap_block {
     int64_t offset;
@@ -25,16 +25,17 @@ typedef struct heap_block {
 
 typedef struct heap_area {
     int64_t limit;     /* bytes of address space */
+    int64_t align;     /* of blocks and their sizes: a power of two */
     int64_t top;       /* blocks have been handed out up to here */
     heap_block *free_; /* sorted by offset, never adjacent */
     int64_t free_count;
     int64_t free_capacity;
 } heap_area;
 
-void heap_init(heap_area *area, int64_t limit);
+void heap_init(heap_area *area, int64_t limit, int64_t align);
 void heap_destroy(heap_area *area);
 
-/* A block of at least `bytes` (rounded up to HEAP_ALIGN): the lowest free one that is large enough,
+/* A block of at least `bytes` (rounded up to the area's alignment): the lowest free one that is large enough,
  * else above `top`. Returns its offset in the area, or -1: no address space, or no memory for the
  * books. */
 int64_t heap_take(heap_area *area, int64_t bytes);
@@ -52,7 +53,11 @@ PYPTO_NODISCARD pypto_status heap_reserve(const segment *s, int64_t area_offset,
 void heap_trim(const segment *s, int64_t area_offset, heap_area *area, int64_t *reserved,
                int64_t keep);
 
-/* Fails unless `bytes` more memory are to be had (RAM and cgroup), 0 always is. */
+/* Amounts below this are not worth two file reads: the kernel's own reserves are larger. Whoever takes many
+ * of them asks for them together. */
+#define HEAP_CHECK_FROM ((int64_t)32 << 20)
+
+/* Fails unless `bytes` more memory are to be had (RAM and cgroup); few always are. */
 PYPTO_NODISCARD pypto_status heap_check_memory(int64_t bytes, const char *what);
 
 #endif

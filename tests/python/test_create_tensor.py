@@ -1,7 +1,10 @@
 """pl.create_tensor in host functions (shared by all devices), wrappers and kernels (of the device)."""
 
 import os
+import re
 import resource
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -154,6 +157,85 @@ def test_nothing_is_lost_over_many_calls():
         before = resident_bytes() if i == 3 else before
     assert y[0, 0, 0] == 5
     assert resident_bytes() - before < 64 << 20
+
+
+TURNS = {
+    "plain": """
+        for i in pl.range(n):
+            t = pl.create_tensor([2048, 4096], pl.INT32)
+            add(a, t[0:4, 0:8], c)
+            add(c, b, t[8:12, 8:16])
+            add(t[8:12, 8:16], t[0:4, 0:8], c)
+        """,
+    "early ends": """
+        for i in pl.range(n):
+            for k in pl.range(2):
+                t = pl.create_tensor([2048, 4096], pl.INT32)
+                u = t[8:12, 8:16]
+                add(a, b, u)
+                if i % 3 == k:
+                    continue
+                if i % 5 == 4:
+                    break
+                v = pl.reshape(t, [4096, 2048])
+                add(v[0:4, 0:8], u, c)
+        """,
+    "unordered tasks": """
+        for i in pl.range(n):
+            with pl.manual_scope():
+                t = pl.create_tensor([2048, 4096], pl.INT32)
+                with pl.at(level=pl.Level.CORE_GROUP) as one:
+                    t[0:4, 0:8] = a + b
+                with pl.at(level=pl.Level.CORE_GROUP, deps=[one]):
+                    c[:] = t[0:4, 0:8] + t[4:8, 0:8]
+        """,
+}
+
+
+def limited(statement):
+    """Runs a statement of this file in a process, and workers, of 2 GiB of address space."""
+    limits = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\nfrom test_create_tensor import *\n"
+    return subprocess.run([sys.executable, "-c", limits + statement], cwd=os.path.dirname(__file__), capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_turns_of_a_loop_share_memory(name):
+    """Together 3 GiB and more."""
+    done = limited(f"x, y = run(TURNS[{name!r}], n=100)\nassert (y == 2 * x).all()\nprint('same')")
+    assert (done.stdout, done.returncode) == ("same\n", 0), done.stderr
+
+
+def test_tensors_that_later_turns_see_stay():
+    """Nothing of these ends with its turn: what is read is what was written two turns before."""
+    wrapper = """
+        t = pl.create_tensor([4, 8], pl.INT32)
+        add(a, t, t)
+        last = t
+        for i in pl.range(n):
+            u = pl.create_tensor([4, 8], pl.INT32)
+            if i > 3:
+                last = u[0:4, 0:8]
+            add(last, b, u)
+            t = last
+            last = u
+        add(t, last, c)
+        """
+    x, y = run(wrapper, n=3)
+    assert (y == 3 * x + 4 * x).all()
+
+
+def test_too_many_that_stay():
+    """The error comes before the memory is exhausted, and names line, what was asked, and what is there."""
+    wrapper = """
+        last = pl.create_tensor([4096, 8192], pl.INT32)
+        for i in pl.range(n):
+            t = pl.create_tensor([4096, 8192], pl.INT32)
+            add(a, last[0:4, 0:8], c)
+            last = t
+        """
+    done = limited(f"run({wrapper!r}, n=100000)")
+    assert "pypto.errors.MemoryError" in done.stderr
+    assert re.search(r":\d+: \[PYPTO-H406\]: step failed on rank 0: pl.create_tensor: no memory for \d+ bytes; tensors made earlier take \d+ MiB on this device", done.stderr)
 
 
 HUGE = "[1024, 1024, 1024, 1024, 1024]"

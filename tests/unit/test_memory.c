@@ -27,13 +27,13 @@ static char *take(memory *m, memory *spare, int64_t bytes)
 static void test_blocks(void **state)
 {
     (void)state;
-    memory m = {NULL};
-    memory spare = {NULL};
+    memory m = {0};
+    memory spare = {0};
     char *first = take(&m, &spare, 100);
     char *second = take(&m, &spare, 1);
     assert_true(second >= first + 100);
     char *large = take(&m, &spare, 5 << 20);
-    memory_give(&m, large);
+    memory_give(&m, large, 5 << 20);
     assert_ptr_equal(take(&m, &spare, 5 << 20), large);
     memory_reset(&m, &spare);
     char *again = take(&m, &spare, 5 << 20);
@@ -43,11 +43,58 @@ static void test_blocks(void **state)
     memory_destroy(&spare);
 }
 
+/* What has been given back is cleared, joined with its neighbours, and taken again. */
+static void test_given_blocks(void **state)
+{
+    (void)state;
+    memory m = {0};
+    memory spare = {0};
+    char *block[4];
+    for (int i = 0; i < 4; ++i)
+        block[i] = take(&m, &spare, 1000);
+    memory_give(&m, block[1], 1000);
+    memory_give(&m, block[2], 1000);
+    assert_ptr_equal(take(&m, &spare, 2000), block[1]);
+    memory_give(&m, block[0], 1000);
+    assert_ptr_equal(take(&m, &spare, 64), block[0]);
+    const int64_t held = spare.held;
+    for (int i = 0; i < 100;
+         ++i) { /* of more and more bytes: no chunk is large enough for the next */
+        const int64_t bytes = (int64_t)(i + 4) << 18;
+        memory_give(&m, take(&m, &spare, bytes), bytes);
+    }
+    assert_true(memory_reuse(&m, &spare, 15 << 18) != NULL);
+    assert_null(memory_reuse(&m, &spare, 64 << 18));
+    assert_true(spare.held > held);
+    memory_reset(&m, &spare);
+    assert_null(m.chunks);
+    memory_destroy(&spare);
+}
+
+/* Chunks that nothing lies in are given back to the system before there is an error. */
+static void test_shortage_empties(void **state)
+{
+    (void)state;
+    memory m = {0};
+    memory spare = {0};
+    char *kept = take(&m, &spare, 100);
+    memory_give(&m, take(&m, &spare, 8 << 20), 8 << 20);
+    const int64_t held = spare.held;
+    void *block;
+    pypto_status status = memory_take(&m, &spare, INT64_MAX / 2, &block);
+    assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+    pypto_status_clear(&status);
+    assert_true(spare.held <= held - (8 << 20));
+    assert_int_equal(kept[99], 0x5a);
+    memory_reset(&m, &spare);
+    memory_destroy(&spare);
+}
+
 static void test_much_does_not_stay(void **state)
 {
     (void)state;
-    memory m = {NULL};
-    memory spare = {NULL};
+    memory m = {0};
+    memory spare = {0};
     for (int i = 0; i < 5; ++i)
         (void)take(&m, &spare, 30 << 20);
     int64_t blocks = 0;
@@ -69,8 +116,8 @@ static void test_much_does_not_stay(void **state)
 static void test_shortage(void **state)
 {
     (void)state;
-    memory m = {NULL};
-    memory spare = {NULL};
+    memory m = {0};
+    memory spare = {0};
     void *block;
     pypto_status status = memory_take(&m, &spare, INT64_MAX, &block);
     assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
@@ -86,8 +133,8 @@ static void test_shortage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_much_does_not_stay),
+        cmocka_unit_test(test_blocks),           cmocka_unit_test(test_given_blocks),
+        cmocka_unit_test(test_shortage_empties), cmocka_unit_test(test_much_does_not_stay),
         cmocka_unit_test(test_shortage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

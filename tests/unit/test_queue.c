@@ -22,7 +22,7 @@ static void open_queue(fixture *f)
     pypto_status status = transport_threads.create(1, &f->seg);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     f->memory = (queue_memory){.seg = &f->seg};
-    heap_init(&f->memory.area, f->seg.set->control_bytes);
+    heap_init(&f->memory.area, f->seg.set->control_bytes, HEAP_ALIGN);
     status = queue_writer_init(&f->writer, &f->memory, segment_rank(&f->seg, 0));
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
 }

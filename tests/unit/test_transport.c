@@ -49,7 +49,7 @@ static void test_blocks_never_overlap(void **state)
     (void)state;
     enum { LIVE = 64 };
     heap_area area;
-    heap_init(&area, (int64_t)1 << 30);
+    heap_init(&area, (int64_t)1 << 30, HEAP_ALIGN);
     heap_block live[LIVE] = {{0, 0}};
     uint32_t random = 12345;
     for (int step = 0; step < 20000; ++step) {
@@ -82,7 +82,7 @@ static void test_take_fails_where_it_must(void **state)
 {
     (void)state;
     heap_area area;
-    heap_init(&area, 3 * HEAP_ALIGN);
+    heap_init(&area, 3 * HEAP_ALIGN, HEAP_ALIGN);
     assert_int_equal(heap_take(&area, -1), -1);
     assert_int_equal(heap_take(&area, INT64_MAX), -1);
     assert_int_equal(heap_take(&area, 4 * HEAP_ALIGN), -1);
@@ -147,7 +147,7 @@ static void test_trimming_gives_memory_back_and_zeroes(void **state)
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     const int64_t area_offset = s.set->staging_offset;
     heap_area area;
-    heap_init(&area, s.set->staging_bytes);
+    heap_init(&area, s.set->staging_bytes, HEAP_ALIGN);
     int64_t reserved = 0;
     const int64_t small = heap_take(&area, 8192), large = heap_take(&area, 8 << 20);
     status = heap_reserve(&s, area_offset, &reserved, large + (8 << 20), "a test");
