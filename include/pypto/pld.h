@@ -370,6 +370,10 @@ PYPTO_API PYPTO_NORETURN void pld_unbound(pld_core *core, const char *name);
 /* Ends the task: x[a:b] = y, where in a dimension the part has `wanted` elements and y has `have`. */
 PYPTO_API PYPTO_NORETURN void pld_misfit(pld_core *core, int64_t dim, int64_t have, int64_t wanted);
 
+/* Ends the task: `what`, an index or a valid extent, is outside of a tile that has `extent` elements there. */
+PYPTO_API PYPTO_NORETURN void pld_tile_fail(pld_core *core, const char *what, int64_t number,
+                                            int32_t dim, int64_t extent);
+
 /* Where an element of a packed tile lies; fails when an index is out of range. */
 static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t *extents,
                                      const int64_t *indices)
@@ -377,9 +381,7 @@ static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t
     int64_t at = 0;
     for (int32_t d = 0; d < ndim; ++d) {
         if (indices[d] < 0 || indices[d] >= extents[d])
-            pld_fail(core, "%sindex %lld of dimension %d is outside the tile, which has %lld there",
-                     indices[d] < 0 ? "negative " : "", (long long)indices[d], (int)d,
-                     (long long)extents[d]);
+            pld_tile_fail(core, "index", indices[d], d, extents[d]);
         at = at * extents[d] + indices[d];
     }
     return at;
@@ -391,9 +393,7 @@ static inline void pld_set_valid(pld_core *core, int32_t ndim, const int64_t *ex
 {
     for (int32_t d = 0; d < ndim; ++d) {
         if (wanted[d] < 0 || wanted[d] > extents[d])
-            pld_fail(core,
-                     "valid extent %lld of dimension %d is outside the tile, which has %lld there",
-                     (long long)wanted[d], (int)d, (long long)extents[d]);
+            pld_tile_fail(core, "valid extent", wanted[d], d, extents[d]);
         valid[d] = wanted[d];
     }
 }

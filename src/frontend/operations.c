@@ -181,10 +181,10 @@ static bool list_operand(lowering *fl, const char *name, const dsl_value *v, ir_
     const ir_expr **exprs = arena_array(fl->a, const ir_expr *, v->count);
     for (int32_t i = 0; i < v->count; i++) {
         if (v->items[i].kind != VALUE_SCALAR) {
-            report(
-                fl->fe, DIAG_BAD_INDEX, v->items[i].span, "convert it: pl.cast(x, pl.INDEX)",
-                "%s %d must be an integer scalar, not %s: each entry must be an index expression",
-                name, i, describe(fl->a, &v->items[i]));
+            report(fl->fe, DIAG_BAD_INDEX, v->items[i].span, "convert it: pl.cast(x, pl.INDEX)",
+                   "%s %d must be an integer or index scalar, not %s: each entry must be an index "
+                   "expression",
+                   name, i, describe(fl->a, &v->items[i]));
             return false;
         }
         exprs[i] = v->items[i].expr;
@@ -234,8 +234,8 @@ static bool value_operand(lowering *fl, const op_def *op, const op_param *param,
         operand->var = v->var;
         return true;
     case VALUE_TUPLE:
-        return list_operand(fl, arena_printf(fl->a, "%s: %s", op->spellings[0], param->name), v,
-                            operand);
+        return list_operand(
+            fl, arena_printf(fl->a, "%s: %s", op->spellings[0], op_entry_name(param)), v, operand);
     case VALUE_DTYPE:
         operand->kind = IR_OPERAND_DTYPE;
         operand->dtype = v->dtype;

@@ -329,6 +329,17 @@ const char *op_table_problem(void)
     return problem;
 }
 
+const char *op_entry_name(const op_param *param)
+{
+    static const char *const names[][2] = {
+        {"offsets", "offset"}, {"shapes", "shape"}, {"indices", "index"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(param->name, names[i][0]) == 0)
+            return names[i][1];
+    }
+    return param->name;
+}
+
 const op_def *op_get(op_id id)
 {
     (void)pthread_once(&once, parse_table);

@@ -152,6 +152,9 @@ typedef struct op_def {
 } op_def;
 
 /* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
+/* What messages call an entry of a list: "offset" for the parameter offsets. */
+const char *op_entry_name(const op_param *param);
+
 const op_def *op_get(op_id id) EXPORTED(op_get);
 /* Whether an operation is called by that spelling. */
 bool op_is_spelled(const op_def *op, const char *spelling);

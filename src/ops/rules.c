@@ -27,6 +27,12 @@ static bool misuses_mask(const op_call *call, diag_code code)
     return false;
 }
 
+/* Whatever is wrong with a deferred wait is an error of one class. */
+static diag_code code_of(const op_call *call, diag_code code)
+{
+    return call->op->id == OP_DEFER_WAIT ? DIAG_BAD_DEFERRED_WAIT : code;
+}
+
 bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *hint,
                const char *format, ...)
 {
@@ -39,7 +45,8 @@ bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *
         hint =
             "a comparison gives a mask, one bit per element, 8 in a byte; pl.sels(mask, tile, scalar) and "
             "pl.sel(mask, x, y) make elements of it";
-    diag_add(call->errors, code, span, hint, "%s: %s", call->op->spellings[0], message);
+    diag_add(call->errors, code_of(call, code), span, hint, "%s: %s", call->op->spellings[0],
+             message);
     return false;
 }
 
@@ -164,7 +171,7 @@ static bool check_scalar(op_call *call, int32_t index)
                          "%s must be a scalar, not %s", param->name, operand_phrase(call, operand));
     if (param->kind != OPERAND_SCALAR && !ir_is_integer(operand->expr->dtype))
         return rule_fail(call, DIAG_KIND_MISMATCH, operand, "convert it: pl.cast(x, pl.INDEX)",
-                         "%s must be a scalar of an integer type, not %s", param->name,
+                         "%s must be an integer or index scalar, not %s", param->name,
                          pypto_dtype_name(operand->expr->dtype));
     return param->kind == OPERAND_SCALAR || fits_index(call, param, operand, operand->expr);
 }
@@ -185,9 +192,9 @@ static bool check_list(op_call *call, int32_t index)
         const ir_expr *entry = operand->exprs[i];
         if (!ir_is_integer(entry->dtype))
             return rule_fail(call, DIAG_BAD_INDEX, operand, "convert it: pl.cast(x, pl.INDEX)",
-                             "%s %d must be an integer scalar, not %s: each entry must be an index "
-                             "expression",
-                             param->name, i, pypto_dtype_name(entry->dtype));
+                             "%s %d must be an integer or index scalar, not %s: each entry must be "
+                             "an index expression",
+                             op_entry_name(param), i, pypto_dtype_name(entry->dtype));
         if (!fits_index(call, param, operand, entry))
             return false;
         int64_t value = 0;
@@ -196,13 +203,13 @@ static bool check_list(op_call *call, int32_t index)
             return rule_fail(
                 call, DIAG_NOT_CONSTANT, operand,
                 "tiles have a fixed shape; use a constant and handle the rest by a loop",
-                "%s %d must be a constant (a positive static extent)", param->name, i);
+                "%s %d must be a constant (a positive static extent)", op_entry_name(param), i);
         if (param->kind != OPERAND_OFFSETS && param->kind != OPERAND_TILE_OR_OFFSETS &&
             param->kind != OPERAND_INDICES && param->kind != OPERAND_VALID &&
             param->kind != OPERAND_INT_OR_SHAPE && constant && value <= 0)
             return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, "make it at least 1",
-                             "%s %d is %lld: all dimensions must be positive", param->name, i,
-                             (long long)value);
+                             "%s %d is %lld: all dimensions must be positive", op_entry_name(param),
+                             i, (long long)value);
     }
     return true;
 }

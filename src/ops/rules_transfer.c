@@ -335,15 +335,13 @@ bool rule_defer_wait(op_call *call, ir_type *result)
     *result = (ir_type){.kind = IR_NONE};
     if (rule_given(call, "cmp")->number != 1)
         return rule_fail(call, DIAG_BAD_DEFERRED_WAIT, rule_given(call, "cmp"),
-                         "write cmp=pld.WaitCmp.Ge, or leave it out",
-                         "pld.system.defer_wait only supports WaitCmp.Ge");
+                         "write cmp=pld.WaitCmp.Ge, or leave it out", "only supports WaitCmp.Ge");
     if (signal->var->type.dtype != PYPTO_INT32)
         return rule_fail(call, DIAG_BAD_DEFERRED_WAIT, signal, "view the window as pl.INT32",
-                         "pld.system.defer_wait: signal dtype must be INT32, not %s",
+                         "signal dtype must be INT32, not %s",
                          pypto_dtype_name(signal->var->type.dtype));
     if (ir_is_const_int(expected->expr, &number) && (number < 0 || number > INT32_MAX))
         return rule_fail(call, DIAG_BAD_DEFERRED_WAIT, expected, NULL,
-                         "pld.system.defer_wait: expected must be in [0, INT32_MAX], not %lld",
-                         (long long)number);
+                         "expected must be in [0, INT32_MAX], not %lld", (long long)number);
     return check_cell(call);
 }

@@ -257,6 +257,13 @@ void pld_array_fail(pld_core *core, int32_t line, const char *name, int64_t exte
               name, (long long)extent - 1);
 }
 
+void pld_tile_fail(pld_core *core, const char *what, int64_t number, int32_t dim, int64_t extent)
+{
+    task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+              "%s%s %lld of dimension %d is outside the tile, which has %lld there",
+              number < 0 ? "negative " : "", what, (long long)number, dim, (long long)extent);
+}
+
 static char *element_at(pld_core *core, const pld_tensor *tensor, const int64_t *indices,
                         bool writes)
 {

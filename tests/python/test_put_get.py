@@ -356,7 +356,7 @@ REFUSED = [
     ("pld.tensor.get(out, nxt, inp)", "src must be a DistributedTensor, got Tensor"),
     ("pld.tensor.put(win, nxt, pl.load(inp, [0, 0], [1, 8]))", "src expected Tensor or DistributedTensor, got Tile"),
     ("pld.tensor.get(win, [0], win)", "peer must be a scalar"),
-    ("pld.tensor.put(win, 2.5, inp)", "peer must be a scalar of an integer type"),
+    ("pld.tensor.put(win, 2.5, inp)", "peer must be an integer or index scalar"),
     ("pld.tensor.put(win, 64, inp)", "peer 64 does not exist"),
     ("pld.tensor.get(out, -1, win)", "peer -1 does not exist"),
     ("pld.tensor.put(win, nxt, bell)", "same element type"),

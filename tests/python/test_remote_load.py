@@ -110,7 +110,7 @@ REFUSED = [
     ("pld.tile.remote_load(win, 0, [0, 0], [8])", "shape rank is 1"),
     ("pld.tile.remote_load(win, 0, [0, 0], [1, 8], [8])", "valid_shape rank is 1"),
     ("pld.tile.remote_load(win, 0, 0, [1, 8])", "offsets must be a list or tuple"),
-    ("pld.tile.remote_load(win, 0, [0, 0], [1, 8], [1, 2.5])", "valid_shape 1 must be an integer scalar"),
+    ("pld.tile.remote_load(win, 0, [0, 0], [1, 8], [1, 2.5])", "valid_shape 1 must be an integer or index scalar"),
     ("pld.tile.remote_load(win, 0, [0, 0], [1, 8], [-1, 8])", "valid_shape 0 is provably negative"),
     ("pld.tile.remote_load(win, 0, [0, 0], [1, 8], [1, 9])", "valid_shape 1 is 9"),
     ("pld.tile.remote_load(win, 0, [0, 1], [1, 8])", "reads past the end of dimension 1"),

@@ -248,7 +248,7 @@ REFUSED = [
     (f"pld.system.notify(win, 0, [0], 1, {ADD})", "offsets rank is 1"),
     (f"pld.system.notify(win, 0, 0, 1, {ADD})", "offsets must be a list or tuple"),
     (f"pld.system.notify(win, 0, [0, 0], [1], {ADD})", "value must be a scalar"),
-    (f"pld.system.notify(win, 0, [0, 0], 1.5, {ADD})", "value must be a scalar of an integer type"),
+    (f"pld.system.notify(win, 0, [0, 0], 1.5, {ADD})", "value must be an integer or index scalar"),
     (f"pld.system.notify(win, 0, [0, 0], 2147483648, {ADD})", "does not fit int32"),
     (f"pld.system.notify(win, 64, [0, 0], 1, {ADD})", "peer 64 does not exist"),
     (f"pld.system.notify(win, -1, [0, 0], 1, {ADD})", "peer -1 does not exist"),

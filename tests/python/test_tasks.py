@@ -106,6 +106,10 @@ def test_what_a_deferred_wait_may_stand_with(lines):
     "lines, words",
     [
         ("pld.system.defer_wait(sig, [0, 0], 0, cmp=pld.WaitCmp.Eq)", "only supports WaitCmp.Ge"),
+        ("pld.system.defer_wait(sig, [0, 0], 1.5)", "defer_wait: expected must be an integer or index scalar, not fp32"),
+        ("pld.system.defer_wait(sig, [0, 0], x)", "defer_wait: expected must be a scalar, not a Tensor"),
+        ("pld.system.defer_wait(sig, [0.5, 0], 1)", "defer_wait: offset 0 must be an integer or index scalar, not fp32"),
+        ("pld.system.defer_wait(x, [0, 0], 1)", "defer_wait: signal must be a DistributedTensor, got Tensor"),
         ("pld.system.defer_wait(sig, [0, 0], -1)", r"expected must be in \[0, INT32_MAX\]"),
         ("pld.system.defer_wait(sig, [0, 0], 1 << 31)", r"expected must be in \[0, INT32_MAX\]"),
         (f"for i in pl.range(65):\n    {WAIT}", "at most 64 conditions"),

@@ -155,7 +155,7 @@ static void barrier_and_broadcast_check_their_operands(void **state)
         {"pld.tensor.broadcast(d4, s4, root=5)",
          {"PYPTO-S108", 1, 38, "root (5) must be a valid rank in [0, 4)", NULL}},
         {"pld.tensor.broadcast(d, s, root=0.5)",
-         {"PYPTO-T205", 1, 36, "root must be a scalar of an integer type", NULL}},
+         {"PYPTO-T205", 1, 36, "root must be an integer or index scalar", NULL}},
         {"pld.tensor.broadcast(x, s, root=0)",
          {"PYPTO-T205", 1, 25, "pld.tensor.broadcast: target must be a DistributedTensor", NULL}},
         {"pld.tensor.broadcast(f, f, root=0)",

@@ -468,7 +468,7 @@ static void test_operations(void **state)
         {KERNEL("    pl.store(pl.store, [0, 0], y)\n"),
          {"PYPTO-T205", 1, 13, "tile cannot be pl.store", NULL}},
         {KERNEL("    t = pl.load(x, ['a', 0], [4, N])\n"),
-         {"PYPTO-T207", 1, 20, "must be an integer scalar, not a string", NULL}},
+         {"PYPTO-T207", 1, 20, "must be an integer or index scalar, not a string", NULL}},
         {KERNEL("    t = pl.load(x, [0, 0], [4, n])\n"),
          {"PYPTO-T214", 1, 27, "must be a constant", "fixed shape"}},
         {KERNEL("    t = pl.load(x, [0, 0], [4, N + 1])\n"),

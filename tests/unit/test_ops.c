@@ -316,13 +316,13 @@ static void test_load(void **state)
     refuses(x, OP_LOAD, OPERANDS(tensor, pair(x, 0, 0), list2(x, ir_int(x->a, 4), NULL)),
             DIAG_SHAPE_MISMATCH, "shapes rank is 1");
     refuses(x, OP_LOAD, OPERANDS(tensor, pair(x, 0, 0), list2(x, ir_int(x->a, 4), somewhere)),
-            DIAG_NOT_CONSTANT, "shapes 1 must be a constant");
+            DIAG_NOT_CONSTANT, "shape 1 must be a constant");
     refuses(x, OP_LOAD, OPERANDS(tensor, pair(x, 0, 0), pair(x, 4, 0)), DIAG_SHAPE_MISMATCH,
             "must be positive");
     refuses(x, OP_LOAD, OPERANDS(tensor, number(x, 0), pair(x, 4, 8)), DIAG_KIND_MISMATCH,
             "offsets must be a list or tuple");
     refuses(x, OP_LOAD, OPERANDS(tensor, list2(x, ir_float(x->a, 1.0), somewhere), pair(x, 4, 8)),
-            DIAG_BAD_INDEX, "offsets 0 must be an integer scalar");
+            DIAG_BAD_INDEX, "offset 0 must be an integer or index scalar");
     refuses(x, OP_LOAD, OPERANDS(plain(x, IR_COMM), pair(x, 0, 0), pair(x, 4, 8)),
             DIAG_KIND_MISMATCH, "tensor expected Tensor or DistributedTensor, got CommCtx");
 }
@@ -372,7 +372,7 @@ static void test_signals(void **state)
     refuses(x, OP_WAIT, OPERANDS(signal, cell, cell, enum_operand(PLD_GE)), DIAG_KIND_MISMATCH,
             "expected must be a scalar");
     refuses(x, OP_NOTIFY, OPERANDS(signal, expr(ir_float(x->a, 1.0)), cell, one, add),
-            DIAG_KIND_MISMATCH, "peer must be a scalar of an integer type");
+            DIAG_KIND_MISMATCH, "peer must be an integer or index scalar");
     refuses(x, OP_NOTIFY, OPERANDS(signal, number(x, -1), cell, one, add), DIAG_OUT_OF_BOUNDS,
             "peer -1 does not exist");
     refuses(x, OP_NOTIFY, OPERANDS(signal, peer, cell, number(x, 1LL << 40), add), DIAG_BAD_SCALAR,
