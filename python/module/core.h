@@ -74,7 +74,8 @@ typedef struct embedding {
     PyObject *keep;                                   /* list, owned */
     PyObject *functions;                              /* list of JITFunction by number, owned */
     PyObject *error_type, *error_value, *error_trace; /* as PyErr_Fetch gives them */
-    PyThreadState *thread;                            /* not NULL while the GIL is released */
+    const char *raised;    /* by the script's code, while a name was looked up; on `keep` */
+    PyThreadState *thread; /* not NULL while the GIL is released */
 } embedding;
 
 /* On failure there is nothing to end. */

@@ -136,12 +136,32 @@ static PyObject *look_up_name(embedding *e, PyObject *jit, PyObject *name)
     return value;
 }
 
-/* A member of a Python object; whatever an object of the script raises means that it has none. */
+/* What the script's own code has raised: "RuntimeError: no rows yet". */
+static void note_raised(embedding *e)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *class_name = PyObject_GetAttrString(type, "__name__");
+    PyObject *words = PyUnicode_FromFormat("%U: %S", class_name, value);
+    Py_XDECREF(class_name);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Clear(); /* an exception without words */
+    words = words != NULL ? kept(e, words) : NULL;
+    e->raised = words != NULL ? utf8(words) : "an exception";
+    PyErr_Clear();
+}
+
+/* A member of a Python object; what an object of the script raises means that it has none. */
 static PyObject *member_of(embedding *e, PyObject *object, PyObject *name)
 {
     PyObject *value = PyObject_GetAttr(object, name);
-    if (value == NULL && PyErr_ExceptionMatches(PyExc_Exception))
+    if (value == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
         PyErr_Clear();
+    else if (value == NULL && PyErr_ExceptionMatches(PyExc_Exception))
+        note_raised(e);
     return kept(e, value);
 }
 
@@ -353,7 +373,11 @@ static name_value embed_resolve(void *context, arena *a, int32_t function, const
     embedding *e = context;
     if (e->error_type != NULL)
         return (name_value){.kind = NAME_UNDEFINED};
-    return describe(e, a, look_up(e, function, name), 0);
+    e->raised = NULL;
+    PyObject *value = look_up(e, function, name);
+    if (value == NULL && e->raised != NULL)
+        return text_value(a, NAME_UNDEFINED, e->raised);
+    return describe(e, a, value, 0);
 }
 
 /* ---- sources ---- */

@@ -8,6 +8,8 @@
 #include "frontend/loops_internal.h"
 #include "frontend/statements.h"
 
+#include <string.h>
+
 static bool is_tuple(const syntax_expr *e)
 {
     return e->kind == SYNTAX_TUPLE || e->kind == SYNTAX_LIST;
@@ -43,6 +45,18 @@ static const syntax_expr *carried_target(lowering *fl, const syntax_stmt *s, con
             return NULL;
         }
     }
+    const syntax_expr *const counter = is_while ? NULL : target->items.items[0];
+    for (int64_t i = 0; counter != NULL && i < names->items.count; i++) {
+        if (strcmp(names->items.items[i]->text, counter->text) == 0 &&
+            strcmp(counter->text, "_") != 0) {
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, names->items.items[i]->span,
+                   "give the counter another name",
+                   "conflicting bindings: '%s' is named for two values", counter->text);
+            return NULL;
+        }
+    }
+    if (!check_named_once(fl, names))
+        return NULL;
     if (names->items.count == range->init_values->items.count)
         return names;
     bad_loop(fl, names->span, form,
@@ -203,6 +217,8 @@ bool lower_yield(lowering *fl, const syntax_stmt *s)
         return !bad_loop(fl, s->span, "write result = pl.yield_(value)",
                          "a loop with init_values requires an assignment-form pl.yield_");
     carries->yield = s;
+    if (is_tuple(s->target) && !check_named_once(fl, s->target))
+        return true;
     if (count != carries->count || count != target_count(s))
         return !bad_loop(
             fl, s->span, NULL,

@@ -17,7 +17,7 @@
 
 /* What a name outside a DSL function's own scope stands for. */
 typedef enum name_kind {
-    NAME_UNDEFINED,
+    NAME_UNDEFINED, /* text: what the script's code raised when asked; NULL: there is no such name */
     NAME_INT,
     NAME_UINT, /* integer: as bits of a uint64_t, for numbers from 2^63 on */
     NAME_FLOAT,

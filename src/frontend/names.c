@@ -257,6 +257,9 @@ bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v)
         *v = report(fl->fe, DIAG_UNDEFINED_NAME, e->span,
                     "methods are called as self.name(...); write it in the same class",
                     "'%s' is not defined in program '%s'", e->text, fl->syntax->program);
+    else if (member->text != NULL)
+        *v = report(fl->fe, DIAG_SCRIPT_RAISED, e->span, NULL, "Failed to parse function '%s': %s",
+                    fl->syntax->name, member->text);
     else
         *v =
             report(fl->fe, DIAG_UNDEFINED_NAME, e->span, NULL,

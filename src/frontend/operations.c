@@ -62,7 +62,7 @@ static bool check_plane(lowering *fl, const op_def *op, const char *written, pyp
 
 /* ---- binding arguments ---- */
 
-/* "pl.load(tensor, offsets, shapes)" */
+/* "pl.load(tensor, offsets, shapes) requires exactly 3 positional arguments", where none is optional. */
 static const char *signature_hint(arena *a, const op_def *op)
 {
     text out = {.a = a};
@@ -75,6 +75,19 @@ static const char *signature_hint(arena *a, const op_def *op)
             text_printf(&out, "=%s", param->default_text);
     }
     text_add(&out, ")");
+    int32_t positional = 0;
+    bool optional = false;
+    for (int32_t i = 0; i < op->param_count; i++) {
+        positional += !op->params[i].keyword_only;
+        optional = optional || (!op->params[i].keyword_only && op->params[i].default_text != NULL);
+    }
+    if (op->param_count == 0)
+        text_add(&out, ": no positional arguments, no kwargs");
+    else if (!optional)
+        text_printf(&out, " requires exactly %d positional argument%s", positional,
+                    positional == 1 ? "" : "s");
+    if (op->param_count == 1)
+        text_printf(&out, ", no kwargs but %s", op->params[0].name);
     return out.bytes;
 }
 

@@ -165,15 +165,22 @@ static bool is_submission(lowering *fl, const syntax_expr *e)
 
 /* One name for two values: the second would take the first one's place unseen. What is named _ is not
  * wanted. */
-static bool is_repeated(const syntax_expr *target, int64_t index)
+bool check_named_once(lowering *fl, const syntax_expr *names)
 {
-    const char *name = target->items.items[index]->text;
-    for (int64_t i = 0; i < index && strcmp(name, "_") != 0; i++) {
-        const syntax_expr *other = target->items.items[i];
-        if (other->kind == SYNTAX_NAME && strcmp(other->text, name) == 0)
-            return true;
+    for (int64_t i = 0; i < names->items.count; i++) {
+        const syntax_expr *item = names->items.items[i];
+        for (int64_t k = 0; k < i && item->kind == SYNTAX_NAME && strcmp(item->text, "_") != 0;
+             k++) {
+            const syntax_expr *other = names->items.items[k];
+            if (other->kind != SYNTAX_NAME || strcmp(other->text, item->text) != 0)
+                continue;
+            report(fl->fe, DIAG_BAD_ASSIGNMENT, item->span,
+                   "name each value, or write _ for those not needed",
+                   "conflicting bindings: '%s' is named for two values", item->text);
+            return false;
+        }
     }
-    return false;
+    return true;
 }
 
 /* Names, and in the result of pl.submit a tuple of names: (a, b), tid = pl.submit(...). */
@@ -182,12 +189,6 @@ static bool check_unpacked(lowering *fl, const syntax_expr *target, bool nested)
     for (int64_t i = 0; i < target->items.count; i++) {
         const syntax_expr *item = target->items.items[i];
         const bool inner = nested && is_sequence(item);
-        if (item->kind == SYNTAX_NAME && is_repeated(target, i)) {
-            report(fl->fe, DIAG_BAD_ASSIGNMENT, item->span,
-                   "name each value, or write _ for those not needed",
-                   "conflicting bindings: '%s' is named for two values", item->text);
-            return false;
-        }
         if (item->kind == SYNTAX_NAME || (inner && check_unpacked(fl, item, false)))
             continue;
         if (!inner)
@@ -195,7 +196,7 @@ static bool check_unpacked(lowering *fl, const syntax_expr *target, bool nested)
                    "Tuple unpacking target must be a variable name");
         return false;
     }
-    return true;
+    return check_named_once(fl, target);
 }
 
 static void unpack_value(lowering *fl, const syntax_stmt *s, const syntax_expr *target,

@@ -5,6 +5,8 @@
 #include "frontend/lower.h"
 
 void lower_block(lowering *fl, const syntax_block *block);
+/* Whether no name stands twice in the tuple, but `_`; reports otherwise. */
+bool check_named_once(lowering *fl, const syntax_expr *names);
 /* A return of that value. */
 void lower_returned(lowering *fl, const syntax_stmt *s, dsl_value v);
 /* name = v, as an assignment of the script does it. */
