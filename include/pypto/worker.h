@@ -114,7 +114,8 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_run(pypto_worker *worker,
 typedef struct pypto_run pypto_run;
 
 /* The same without waiting: checks and copies the arguments, runs the host function, and returns. Two calls can be in
- * flight; when there are, this waits for the older one first, whose failure then is told by its own run. What a call
+ * flight; when there are, this waits for the older one first, whose failure then is told by its own run. It also waits
+ * for one that writes memory of these arguments, or reads what this call writes. What a call
  * writes is in the caller's tensors, which must stay in place till then, when pypto_run_wait() or
  * pypto_run_done() says that it is over. Dispatches of a later call come after those of an earlier one that
  * touch the same memory. A failure before anything was dispatched, and one of the host function, is returned here,
@@ -156,6 +157,9 @@ PYPTO_API int64_t pypto_worker_committed(pypto_worker *worker, int32_t rank);
 
 /* False once a failure has cost the set a worker: close it and create another. */
 PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);
+
+/* What is done about signals that work by luck in calls submitted from now on. */
+PYPTO_API void pypto_worker_set_lint(pypto_worker *worker, pypto_lint lint);
 
 /* Process id of the worker of a rank, or 0 (threads, unknown rank). */
 PYPTO_API int64_t pypto_worker_pid(const pypto_worker *worker, int32_t rank);

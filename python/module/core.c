@@ -159,7 +159,7 @@ static PyMethodDef core_methods[] = {
 
 static int core_exec(PyObject *module)
 {
-    return program_init(module) ? 0 : -1;
+    return program_init(module) && runs_init(module) && worker_init(module) ? 0 : -1;
 }
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg)
@@ -167,6 +167,8 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     core_state *state = core_state_of(module);
     Py_VISIT(state->node_kinds);
     Py_VISIT(state->program_type);
+    Py_VISIT(state->worker_type);
+    Py_VISIT(state->run_type);
     return 0;
 }
 
@@ -175,6 +177,8 @@ static int core_clear(PyObject *module)
     core_state *state = core_state_of(module);
     Py_CLEAR(state->node_kinds);
     Py_CLEAR(state->program_type);
+    Py_CLEAR(state->worker_type);
+    Py_CLEAR(state->run_type);
     return 0;
 }
 

@@ -10,12 +10,15 @@
  *   arguments.c    the arguments of a call, for the front end and for the run
  *   compile.c      compiling, and looking at a function without running it
  *   program.c      the class Program: a compiled program that can be run
+ *   waiting.c      the GIL and Python's signal handlers around calls that wait
+ *   worker.c       the class Worker: a set of workers that stays
+ *   runs.c         the class Run: a call of it that may be in flight
  *   tables.c       operations, enumerations, element types and settings, for the package
  *
  * Conventions. A function that returns PyObject * gives a new reference, or NULL with an exception
  * set. A function that returns bool gives false with an exception set. Names of functions that
  * return a *borrowed* reference say so in their comment. All of it runs with the GIL held, except
- * where compile.c and program.c say otherwise.
+ * where compile.c and waiting.c say otherwise.
  *
  * Arenas and references. An arena_ or vec_push call may jump to the compile driver when memory is
  * exhausted. Code that calls them therefore owns no reference at that moment: what it looks at
@@ -35,6 +38,8 @@
 typedef struct core_state {
     PyObject *node_kinds;       /* dict: class of `_ast` -> row of ast_nodes.c; NULL until needed */
     PyTypeObject *program_type; /* pypto._core.Program */
+    PyTypeObject *worker_type;  /* pypto._core.Worker */
+    PyTypeObject *run_type;     /* pypto._core.Run */
 } core_state;
 
 core_state *core_state_of(PyObject *module); /* never NULL */
@@ -130,6 +135,11 @@ PyObject *program_lower(PyObject *module, PyObject *args);
 /* ---- program.c ---- */
 
 bool program_init(PyObject *module);
+
+/* ---- worker.c, runs.c ---- */
+
+bool worker_init(PyObject *module);
+bool runs_init(PyObject *module);
 
 /* ---- tables.c ---- */
 

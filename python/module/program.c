@@ -1,8 +1,6 @@
 /* The class Program: a compiled program that can be run.
  *
- * Program.run() hands the arguments to the host library with the GIL released. When a signal
- * interrupts the wait, the library asks `interrupted`, which takes the GIL, lets Python run its
- * signal handlers, and says whether one raised: that exception then is the result of the call.
+ * Program.run() hands the arguments to the host library with the GIL released (waiting.c).
  *
  * A Program is immutable but for its handle on the loaded code, which it opens at first use. */
 #include "program.h"
@@ -13,7 +11,7 @@
 /* ---- the loaded code ---- */
 
 /* The host function's row in the program's table; NULL with an exception set. */
-static const pld_function *host_function(program_object *self)
+const pld_function *program_host(program_object *self)
 {
     if (self->program == NULL) {
         pypto_status status = pypto_program_open(self->output.object_path, &self->program);
@@ -26,7 +24,7 @@ static const pld_function *host_function(program_object *self)
     return table->functions[table->host];
 }
 
-static PyObject *host_names(const pld_function *host)
+PyObject *program_names(const pld_function *host)
 {
     PyObject *names = PyTuple_New(host->nparams);
     for (int32_t i = 0; names != NULL && i < host->nparams; i++) {
@@ -39,20 +37,7 @@ static PyObject *host_names(const pld_function *host)
 
 /* ---- running ---- */
 
-typedef struct waiting_call {
-    PyThreadState *thread; /* of the call, while the GIL is released */
-} waiting_call;
-
-static bool interrupted(void *context)
-{
-    waiting_call *call = context;
-    PyEval_RestoreThread(call->thread);
-    bool raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
-    call->thread = PyEval_SaveThread();
-    return raised;
-}
-
-static bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
+bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
 {
     Py_ssize_t size = PyList_Size(list);
     *ids = PyMem_Calloc((size_t)size + 1, sizeof **ids);
@@ -70,7 +55,7 @@ static bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
     return *ids != NULL;
 }
 
-static bool read_transport(pypto_start *start)
+bool read_transport(pypto_start *start)
 {
     const char *chosen = setting_text(SETTING_TRANSPORT);
     if (strcmp(chosen, "shm") != 0 && strcmp(chosen, "threads") != 0) {
@@ -82,8 +67,7 @@ static bool read_transport(pypto_start *start)
     return true;
 }
 
-/* The arguments as the library takes them, PyMem; NULL with an exception set. */
-static pypto_argument *library_arguments(const pld_function *host, const call_arguments *args)
+pypto_argument *program_arguments(const pld_function *host, const call_arguments *args)
 {
     pypto_argument *result = PyMem_Calloc((size_t)args->count + 1, sizeof *result);
     if (result == NULL)
@@ -124,17 +108,15 @@ static pypto_argument *library_arguments(const pld_function *host, const call_ar
 static PyObject *call(program_object *self, const pypto_worker_options *base,
                       const call_arguments *args)
 {
-    pypto_argument *arguments = library_arguments(host_function(self), args);
+    pypto_argument *arguments = program_arguments(program_host(self), args);
     if (arguments == NULL)
         return NULL;
-    waiting_call waiting;
     pypto_worker_options options = *base;
-    options.interrupted = interrupted;
-    options.interrupt_context = &waiting;
+    options.interrupted = waiting_interrupted;
 
-    waiting.thread = PyEval_SaveThread();
+    waiting outer = waiting_begin();
     pypto_status status = pypto_call(&options, self->program, arguments, (int32_t)args->count);
-    PyEval_RestoreThread(waiting.thread);
+    waiting_end(outer);
 
     PyMem_Free(arguments);
     if (PyErr_Occurred()) { /* what a signal handler raised */
@@ -160,8 +142,8 @@ static PyObject *program_run(PyObject *object, PyObject *args)
                           &options.title, &lint))
         return NULL;
     options.lint = (pypto_lint)lint;
-    const pld_function *host = host_function(self);
-    names = host == NULL ? NULL : host_names(host);
+    const pld_function *host = program_host(self);
+    names = host == NULL ? NULL : program_names(host);
     call_arguments held = {0};
     if (names != NULL && read_transport(&options.start) &&
         read_device_ids(ids, &device_ids, &options.device_count) &&
@@ -180,7 +162,7 @@ static PyObject *program_run(PyObject *object, PyObject *args)
 static PyObject *program_name(PyObject *object, void *unused)
 {
     (void)unused;
-    const pld_function *host = host_function((program_object *)object);
+    const pld_function *host = program_host((program_object *)object);
     return host == NULL ? NULL : PyUnicode_FromString(host->name);
 }
 
@@ -228,7 +210,7 @@ static PyObject *program_parameters(PyObject *object, void *unused)
         PYPTO_DTYPES(NAME)
 #undef NAME
     };
-    const pld_function *host = host_function((program_object *)object);
+    const pld_function *host = program_host((program_object *)object);
     PyObject *list = host == NULL ? NULL : PyList_New(0);
     for (int32_t i = 0; list != NULL && i < host->nparams; i++) {
         const pld_param *param = &host->params[i];

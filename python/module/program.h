@@ -17,6 +17,33 @@ typedef struct call_arguments {
     Py_ssize_t count;
 } call_arguments;
 
+/* ---- program.c ---- */
+
+/* The host function's row in the program's table; NULL with an exception set. */
+const pld_function *program_host(program_object *self);
+/* A tuple of its parameters' names. */
+PyObject *program_names(const pld_function *host);
+/* The arguments as the library takes them, PyMem; NULL with an exception set. */
+pypto_argument *program_arguments(const pld_function *host, const call_arguments *args);
+/* *ids is PyMem, also on failure. */
+bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count);
+/* How PYPTO_TRANSPORT says that workers are started. */
+bool read_transport(pypto_start *start);
+
+/* ---- waiting.c ---- */
+
+/* What was noted about the call that a signal handler, which began this one, had interrupted. */
+typedef struct waiting {
+    PyThreadState *outer;
+} waiting;
+
+/* Around a call into the library that may wait: between them the GIL is released. */
+waiting waiting_begin(void);
+void waiting_end(waiting before);
+/* For pypto_worker_options.interrupted: runs Python's signal handlers; true when one raised. The exception is then
+ * set when waiting_end() returns. */
+bool waiting_interrupted(void *context);
+
 /* ---- arguments.c ---- */
 
 /* Accepts what arguments_hold() made, and zeros. */

@@ -109,6 +109,10 @@ class MemoryError(Error, _builtins.MemoryError):
     """More memory asked for than the machine has."""
 
 
+class TimeoutError(Error, _builtins.TimeoutError):
+    """Something is not over in the time that the caller gave it; it goes on."""
+
+
 class SystemError(Error, _builtins.SystemError):
     """Something that the operating system refused."""
 

@@ -31,7 +31,7 @@ char *os_read_file(arena *a, const char *path, int64_t *bytes) EXPORTED(os_read_
 /* Whether another process traces this one, as debuggers do. */
 bool os_is_traced(void);
 void os_sleep_ms(int32_t ms);
-int32_t os_process_id(void);
+int32_t os_process_id(void) EXPORTED(os_process_id);
 /* write(), tried again when a signal interrupts it. The bytes written, or -1. */
 int64_t os_write_some(int fd, const void *bytes, int64_t count);
 PYPTO_NODISCARD pypto_status os_write_file(const char *path, const void *bytes, int64_t count);

@@ -138,7 +138,7 @@ struct pypto_worker {
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
     void *interrupt_context;
-    pypto_lint lint;
+    pypto_lint lint;    /* of calls submitted from now on */
     pypto_worker *next; /* in the list of live sets, and in the pool */
     pypto_worker *next_idle;
 };
@@ -149,6 +149,7 @@ struct pld_host {
     const pld_function *function;
     int32_t program_id;
     uint64_t call;
+    pypto_lint lint;
     const pypto_argument *arguments;
     int32_t count;
     staged *staged;
@@ -177,6 +178,10 @@ PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
 /* staging.c: stage_in fills host->staged and host->args; stage_out copies results back;
  * stage_release gives the blocks back (always call it). */
 PYPTO_NODISCARD pypto_status stage_in(pld_host *host);
+/* First byte that a tensor touches and one past the last, as addresses; equal when it is empty. False when they are none. */
+bool tensor_range(const pypto_tensor *t, int64_t *low, int64_t *high);
+/* Whether ranks see such bytes where they are. */
+bool in_segment(const segment *seg, int64_t low, int64_t high);
 void stage_out(pld_host *host);
 void stage_release(pld_host *host);
 /* A block of the staging area: its offset there. */

@@ -35,8 +35,11 @@ static pypto_status host_init(pypto_run *run, pypto_worker *w, const pypto_argum
         return diag_no_memory();
     if (count > 0)
         memcpy(run->arguments, args, (size_t)count * sizeof *args);
-    *host = (pld_host){
-        .w = w, .table = run->program->table, .arguments = run->arguments, .count = count};
+    *host = (pld_host){.w = w,
+                       .table = run->program->table,
+                       .lint = w->lint,
+                       .arguments = run->arguments,
+                       .count = count};
     host->function = host->table->functions[host->table->host];
     host->call = ++w->call;
     for (int32_t device = 0; device < w->device_count; ++device)
@@ -101,11 +104,18 @@ static void run_over(pypto_run *run, pypto_status status)
     }
     host_destroy(&run->host);
     pypto_program_release(run->program);
+    const bool cancels = status.kind == PYPTO_ERROR_INTERRUPTED;
     add_source_line(&status);
     run->status = status;
     atomic_store_explicit(&run->ended, true, memory_order_release);
     if (run->released)
         run_free(run);
+    if (w->usable || w->runs == NULL)
+        return;
+    /* The set is lost, and with it what else is in flight: nobody would wake who waits for it. */
+    run_over(w->runs, cancels ? diag_status(DIAG_CANCELLED, NULL, "the call was interrupted")
+                              : diag_status(DIAG_WORKER_DIED, NULL,
+                                            "the worker set lost a worker in another call"));
 }
 
 static void run_append(pypto_run *run)
@@ -139,42 +149,43 @@ static void release_windows(pld_host *host, bool failed, pypto_status *status)
 static void run_end(pypto_run *run, pypto_status status)
 {
     pld_host *host = &run->host;
-    pypto_worker *w = host->w;
     const bool failed = !status_ok(status);
     if (failed) {
         call_give_up(host, &status);
     } else {
         stage_out(host);
-        if (w->lint != PYPTO_LINT_OFF)
+        if (host->lint != PYPTO_LINT_OFF)
             lint_call(host, &status);
-        if (w->lint == PYPTO_LINT_WARN)
+        if (host->lint == PYPTO_LINT_WARN)
             status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
     }
     release_windows(host, failed, &status);
     run_over(run, status);
 }
 
-/* Waits for the end of a run until `deadline`; Ctrl-C ends those submitted behind it, too. */
-static void run_finish(pypto_run *run, int64_t deadline)
+/* Waits for the end of a run until `deadline`; Ctrl-C ends those submitted behind it, too, and gives false. */
+static bool run_finish(pypto_run *run, int64_t deadline)
 {
     bool over;
     pypto_status status = call_wait(&run->host, deadline, &over);
     if (!over)
-        return;
+        return true;
     const bool cancels = status.kind == PYPTO_ERROR_INTERRUPTED;
+    pypto_worker *w = run->host.w;
     pypto_run *next = run->next;
     run_end(run, status);
-    while (cancels && next != NULL) {
+    while (cancels && w->usable && next != NULL) {
         pypto_run *later = next;
         next = later->next;
         run_end(later, diag_status(DIAG_CANCELLED, NULL, "the call was interrupted"));
     }
+    return !cancels;
 }
 
 void runs_finish(pypto_worker *w)
 {
     while (w->runs != NULL)
-        run_finish(w->runs, CALL_FOREVER);
+        (void)run_finish(w->runs, CALL_FOREVER);
 }
 
 /* ---- a call ---- */
@@ -195,11 +206,7 @@ static pypto_status check_usable(const pypto_worker *w, const pypto_program *pro
 /* A run that cannot be begun, or whose host function fails, has ended when this returns. */
 static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *args, int32_t count)
 {
-    const pld_program *table = run->program->table;
-    pypto_status status =
-        check_arguments(table->functions[table->host], w->device_count, args, count);
-    if (status_ok(status))
-        status = host_init(run, w, args, count);
+    pypto_status status = host_init(run, w, args, count);
     if (status_ok(status))
         status = workers_load(w, run->program, &run->host.program_id);
     if (status_ok(status) && w->persistent != PYPTO_PERSISTENT_OFF)
@@ -218,14 +225,59 @@ static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *arg
         run_end(run, status);
 }
 
+/* Whether a call in flight writes memory of the caller that is copied for an argument, or the reverse. */
+static bool meets(const pypto_run *earlier, const pld_function *function,
+                  const pypto_argument *args, int32_t count)
+{
+    const pld_host *host = &earlier->host;
+    for (int32_t i = 0; i < count && i < function->nparams; ++i) {
+        int64_t low, high;
+        if (args[i].kind != PLD_ARG_TENSOR || !tensor_range(&args[i].tensor, &low, &high) ||
+            in_segment(&host->w->seg, low, high))
+            continue;
+        const bool writes = function->params[i].direction != PLD_IN;
+        for (int32_t k = 0; k < host->count; ++k) {
+            const staged *s = &host->staged[k];
+            if (s->tensor != NULL && (writes || s->written) && s->low < high && low < s->high)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Ends what a new call has to wait for: what is one too many in flight, and calls whose results it would not see or
+ * would overtake, because what it brings is copied now, and what they write, when they end. */
+static pypto_status make_way(pypto_worker *w, const pypto_program *program,
+                             const pypto_argument *args, int32_t count)
+{
+    const pld_function *function = program->table->functions[program->table->host];
+    const int32_t most = w->persistent == PYPTO_PERSISTENT_OFF ? CALLS_IN_FLIGHT : 1;
+    int32_t ending = w->run_count - most + 1; /* the oldest so many */
+    int32_t number = 0;
+    for (const pypto_run *run = w->runs; run != NULL; run = run->next) {
+        ++number;
+        if (number > ending && meets(run, function, args, count))
+            ending = number;
+    }
+    for (; ending > 0; --ending)
+        if (!run_finish(w->runs, CALL_FOREVER))
+            return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted before it began");
+    return STATUS_OK;
+}
+
 static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_argument *args,
                            int32_t count, pypto_run **run)
 {
     *run = NULL;
-    const int32_t most = w->persistent == PYPTO_PERSISTENT_OFF ? CALLS_IN_FLIGHT : 1;
-    while (w->run_count >= most)
-        run_finish(w->runs, CALL_FOREVER);
     pypto_status status = check_usable(w, program);
+    if (status_ok(status))
+        status = check_arguments(program->table->functions[program->table->host], w->device_count,
+                                 args, count);
+    if (status_ok(status) && w->runs != NULL) {
+        status = make_way(w, program, args, count);
+        if (status_ok(status))
+            status = check_usable(w, program); /* a failure may have cost the set a worker */
+    }
     if (!status_ok(status))
         return status;
     *run = alloc_zeroed(1, (int64_t)sizeof **run);
@@ -268,7 +320,7 @@ pypto_status pypto_worker_run(pypto_worker *w, pypto_program *program, const pyp
     pypto_status status = submit(w, program, args, count, &run);
     if (run != NULL) {
         if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
-            run_finish(run, CALL_FOREVER);
+            (void)run_finish(run, CALL_FOREVER);
         status = take_status(run);
         run_free(run);
     }
@@ -286,7 +338,7 @@ bool pypto_run_done(pypto_run *run)
     if (pthread_mutex_trylock(&w->lock) != 0)
         return atomic_load_explicit(&run->ended, memory_order_acquire);
     if (!atomic_load_explicit(&run->ended, memory_order_relaxed) && call_is_over(&run->host))
-        run_finish(run, CALL_FOREVER);
+        (void)run_finish(run, CALL_FOREVER);
     pthread_mutex_unlock(&w->lock);
     return atomic_load_explicit(&run->ended, memory_order_acquire);
 }
@@ -298,7 +350,7 @@ pypto_status pypto_run_wait(pypto_run *run, int64_t timeout_ns, bool *over)
         pypto_worker *w = run->host.w;
         pthread_mutex_lock(&w->lock);
         if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
-            run_finish(run, deadline);
+            (void)run_finish(run, deadline);
         pthread_mutex_unlock(&w->lock);
     }
     *over = atomic_load_explicit(&run->ended, memory_order_acquire);

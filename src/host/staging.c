@@ -7,7 +7,7 @@
  * never what lies between them. An Out argument is copied in too, because a program may write only
  * part of it.
  *
- * The seam for tensors that need no copy (memory inside the segment) is `find_in_place`: such an
+ * The seam for tensors that need no copy (memory inside the segment) is `in_segment`: such an
  * argument gets a view of its own bytes and no block. */
 #include "base/alloc.h"
 #include "host/host.h"
@@ -22,7 +22,7 @@ static int64_t elem_bytes(const pypto_tensor *t)
 }
 
 /* First and last byte touched, whatever the signs of the strides. */
-static bool tensor_range(const pypto_tensor *t, int64_t *low, int64_t *high)
+bool tensor_range(const pypto_tensor *t, int64_t *low, int64_t *high)
 {
     int64_t first = 0, last = 0;
     *low = *high = (int64_t)(intptr_t)t->data;
@@ -97,10 +97,10 @@ static void copy_elements(char *to, const int64_t *to_stride, const char *from,
 
 /* ---- placing ---- */
 
-static bool find_in_place(const segment *seg, const staged *s)
+bool in_segment(const segment *seg, int64_t low, int64_t high)
 {
     const int64_t start = (int64_t)(intptr_t)seg->base;
-    return s->low >= start && s->high <= start + seg->bytes;
+    return low >= start && high <= start + seg->bytes;
 }
 
 static void fill_view(staged *s, char *data, bool packed)
@@ -201,7 +201,7 @@ pypto_status stage_in(pld_host *host)
             continue;
         if (s->low == s->high) {
             fill_view(s, host->w->seg.base + host->w->seg.set->staging_offset, true);
-        } else if (find_in_place(&host->w->seg, s)) {
+        } else if (in_segment(&host->w->seg, s->low, s->high)) {
             fill_view(s, s->tensor->data, false);
         } else {
             pypto_status status = place_group(host, i);

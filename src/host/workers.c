@@ -453,6 +453,13 @@ bool pypto_worker_usable(const pypto_worker *w)
     return w->usable;
 }
 
+void pypto_worker_set_lint(pypto_worker *w, pypto_lint lint)
+{
+    pthread_mutex_lock(&w->lock);
+    w->lint = lint;
+    pthread_mutex_unlock(&w->lock);
+}
+
 int64_t pypto_worker_pid(const pypto_worker *w, int32_t rank)
 {
     return rank >= 0 && rank < w->device_count ? w->processes[rank].pid : 0;

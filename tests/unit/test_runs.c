@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -251,6 +252,41 @@ static void test_both_fail_each_with_its_own_words(void **state)
     pypto_worker_close(w);
 }
 
+/* The caller's tensors are copied when a call begins and back when it ends; so one that reads or overwrites what
+ * another writes has to wait. */
+static void test_a_call_waits_for_one_that_writes_its_tensors(void **state)
+{
+    (void)state;
+    pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, NULL);
+    request first, other, same;
+    send(w, &first, 1, 50);
+    send(w, &other, 2, AT_ONCE);
+    assert_false(pypto_run_done(first.run));
+    expect_done(&other, 2);
+    prepare(&same, 3, AT_ONCE);
+    same.arguments[0].tensor.data = first.out;
+    need(pypto_worker_submit(w, program, same.arguments, 3, &same.run));
+    assert_int_equal(await(&same), PYPTO_ERROR_NONE);
+    assert_int_equal(first.out[0], 3); /* of the later call, though the first took longer */
+    assert_int_equal(await(&first), PYPTO_ERROR_NONE);
+    assert_int_equal(first.out[0], 3);
+    pypto_worker_close(w);
+}
+
+static void test_a_death_ends_all_that_is_in_flight(void **state)
+{
+    (void)state;
+    pypto_worker *w = make_set(PYPTO_START_FORK, 2, 0, NULL);
+    request first, second;
+    send(w, &first, 1, 20000);
+    send(w, &second, 2, 20000);
+    assert_int_equal(kill((pid_t)pypto_worker_pid(w, 1), SIGKILL), 0);
+    assert_int_equal(await(&first), PYPTO_ERROR_WORKER_DIED);
+    assert_int_equal(await(&second), PYPTO_ERROR_WORKER_DIED);
+    assert_false(pypto_worker_usable(w));
+    pypto_worker_close(w);
+}
+
 static void test_mistakes_are_told_at_once(void **state)
 {
     (void)state;
@@ -372,6 +408,8 @@ int main(void)
         cmocka_unit_test(test_waiting_for_a_time),
         cmocka_unit_test(test_a_call_fails_alone),
         cmocka_unit_test(test_both_fail_each_with_its_own_words),
+        cmocka_unit_test(test_a_call_waits_for_one_that_writes_its_tensors),
+        cmocka_unit_test(test_a_death_ends_all_that_is_in_flight),
         cmocka_unit_test(test_mistakes_are_told_at_once),
         cmocka_unit_test(test_handles_may_go_before_their_calls),
         cmocka_unit_test(test_the_end_waits_for_what_is_in_flight),

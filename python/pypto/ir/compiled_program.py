@@ -127,15 +127,30 @@ class Runnable:
         """How the program came about: cache hits and nanoseconds of either half."""
         return self._program.stats
 
-    def _run(self, args: tuple[Any, ...], config: Any, device_ids: list[int]) -> Any:
+    def _check_config(self, config: Any, stacklevel: int) -> None:
+        """Refuses what is no configuration, and warns of what it says in vain."""
         if config is not None and _settings_of(config, self.name)[0] != self.platform:
             import warnings
 
             warnings.warn(
                 f"{self.name} was compiled for platform {self.platform!r}; "
                 f"the call's {config.platform!r} has no effect",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
+
+    def _in_place(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a call that works in place: one per parameter, but for baked scalars."""
+        if self._baked and len(args) == len(self.parameters) - len(self._baked):
+            args = self._with_baked(args)
+        if len(args) != len(self.parameters):
+            raise PyptoTypeError(
+                f"{self.name} expects {len(self.parameters)} arguments "
+                f"({', '.join(self.param_names)}), got {len(args)}"
+            )
+        return args
+
+    def _run(self, args: tuple[Any, ...], config: Any, device_ids: list[int]) -> Any:
+        self._check_config(config, stacklevel=4)
         made: list[Any] = []
         if self._baked:
             args = self._with_baked(args)

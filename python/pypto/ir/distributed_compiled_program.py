@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from ..runtime import RunConfig
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..runtime import DistributedWorker, RunConfig
 
 
 class DistributedCompiledProgram(Runnable):
@@ -42,6 +44,30 @@ class DistributedCompiledProgram(Runnable):
         fields; its devices and platform are not looked at.
         """
         return self._run(args, config, self._distributed_config.device_ids)
+
+    def prepare(
+        self,
+        config: "RunConfig | None" = None,
+        *,
+        extra_compiled: Iterable[DistributedCompiledProgram] = (),
+        persistent: bool = False,
+        reset_persistent_windows: bool | None = None,
+        callbacks: Mapping[str, Callable[..., Any]] | None = None,
+        sub_worker_overrides: Mapping[str, Callable[..., Any]] | None = None,
+        startup_timeout_s: float | None = None,
+    ) -> "DistributedWorker":
+        """Workers that stay, for this program and `extra_compiled`: see `DistributedWorker`."""
+        from ..runtime import DistributedWorker
+
+        return DistributedWorker(
+            [self, *extra_compiled],
+            config,
+            persistent=persistent,
+            reset_persistent_windows=reset_persistent_windows,
+            callbacks=callbacks,
+            sub_worker_overrides=sub_worker_overrides,
+            startup_timeout_s=startup_timeout_s,
+        )
 
     def __repr__(self) -> str:
         what = f"{self.name} {self.platform} devices={self._distributed_config.device_ids}"

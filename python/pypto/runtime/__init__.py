@@ -1,15 +1,42 @@
-"""Running programs: the configuration of a run, and the end of idle workers."""
+"""Running programs: the configuration of a run, workers that stay, and the end of idle ones."""
 
 from .. import _core
 from .run_config import RunConfig
 
-__all__ = ["RunConfig", "shutdown"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
+
+_LATER = {
+    "DistributedRunHandle": "distributed_worker",
+    "DistributedWorker": "distributed_worker",
+    "RegistrationHandle": "distributed_worker",
+}
+
+__all__ = [
+    "DistributedRunHandle",
+    "DistributedWorker",
+    "RegistrationHandle",
+    "RunConfig",
+    "shutdown",
+]
+
+
+def __getattr__(name: str) -> "Any":
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module("." + _LATER[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def shutdown() -> None:
     """Ends all idle worker processes at once and releases their memory. Runs by itself at exit.
 
     One-shot calls keep their workers for the next call; after this no process, descriptor or
-    mapping of the package is left until the next call starts new ones. Safe at any time.
+    mapping of the package is left until the next call starts new ones. Workers that were prepared stay
+    until they are closed. Safe at any time.
     """
     _core.shutdown()

@@ -1,0 +1,459 @@
+"""Prepared workers: a set of worker processes that stays, for any number of calls of its programs.
+
+`DistributedWorker` starts them once; a call then costs what it does and nothing else. `submit` does not wait, and
+gives a `DistributedRunHandle`. Two calls can be in flight; a third one first waits for the oldest. What runs where and in
+which order is the library's business (`_core.Worker`): here are the checks, and who has been told of which failure.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import threading
+import warnings
+import weakref
+
+from .. import _core
+from .._jit import _lint_of, _title
+from ..errors import (
+    DeviceError,
+    TimeoutError as PyptoTimeoutError,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
+from .run_config import RunConfig
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from ..ir import DistributedCompiledProgram
+
+_CLOSED = "PYPTO-H410"
+_PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h
+
+
+class DistributedRunHandle:
+    """A call that may still be in flight. Made by `DistributedWorker.submit`; safe to use from any thread.
+
+    It keeps the arguments alive until the call is over. Nobody needs to hold it: the call goes on without, and a
+    failure that nobody has asked for is raised by the worker's `close()`.
+    """
+
+    __slots__ = ("_run", "_worker", "_told")
+
+    def __init__(self, run: _core.Run, worker: DistributedWorker) -> None:
+        self._run = run
+        self._worker = worker
+        self._told = False
+
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until the call is over, `timeout` seconds at most; None is for ever. Its outputs then are in the
+        tensors it was given.
+
+        Raises what the call failed with, each time the same object; TimeoutError when the time is over and the call is
+        not: it goes on, and can be asked again; ValueError for a timeout that is negative or not finite.
+        """
+        nanoseconds = _nanoseconds(timeout)
+        try:
+            over = self._run.wait(nanoseconds)
+        except BaseException as error:
+            self._told = self._told or error is self._run.error
+            raise
+        if not over:
+            raise PyptoTimeoutError(
+                f"the call of {self._worker!r} is not over after {timeout} seconds; it goes on"
+            )
+        self._told = True
+
+    def wait(self, timeout: float | None = None) -> None:
+        """The same as `result`."""
+        self.result(timeout)
+
+    @property
+    def done(self) -> bool:
+        """Whether the call is over, well or not. Never waits, never raises."""
+        return self._run.done
+
+    def _has_news(self) -> bool:
+        """Whether it has failed and nobody knows. Ctrl-C, which has cancelled it, was raised somewhere."""
+        error = self._run.error
+        return error is not None and not self._told and not isinstance(error, KeyboardInterrupt)
+
+    def __repr__(self) -> str:
+        if not self.done:
+            state = "in flight"
+        else:
+            state = "done" if self._run.error is None else f"failed: {type(self._run.error).__name__}"
+        return f"<DistributedRunHandle {state}>"
+
+
+class RegistrationHandle:
+    """One program of a worker, to be called like a function. Made by `register`.
+
+    compiled   the program
+    cid        0: there is one set of programs per worker
+    closed     whether it, or the worker, has been closed
+    """
+
+    __slots__ = ("_worker", "compiled", "cid", "_unregistered")
+
+    def __init__(self, worker: DistributedWorker, compiled: DistributedCompiledProgram) -> None:
+        self._worker = worker
+        self.compiled = compiled
+        self.cid = 0
+        self._unregistered = False
+
+    @property
+    def closed(self) -> bool:
+        return self._unregistered or self._worker.closed
+
+    def unregister(self) -> None:
+        """Closes the handle; the worker keeps the program. Again: does nothing."""
+        self._unregistered = True
+
+    def __call__(self, *args: Any, config: RunConfig | None = None) -> None:
+        """As `worker.run(compiled, *args)`. Raises RuntimeError when the handle is closed."""
+        if self._unregistered:
+            raise _closed_error("the handle was unregistered", "register the program again")
+        self._worker.run(self.compiled, *args, config=config)
+
+    def __enter__(self) -> RegistrationHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.unregister()
+
+
+class DistributedWorker:
+    """Worker processes for one or several compiled programs, which stay until `close()`.
+
+    compiled_or_list          what `ir.compile` or `compile` of a `@pl.jit.host` function made; all for the same
+                              platform and device_ids
+    config                    accepted: nothing has to be warmed up
+    persistent                windows stay from call to call, one set per program; calls then do not overlap
+    reset_persistent_windows  whether they are zero when a call begins; None: they are
+    callbacks                 {name: function} for Python functions that a host function calls
+    sub_worker_overrides      the former name of callbacks
+    inherited_host_tensors    accepted: any tensor may be passed at any time, it need not exist now
+    startup_timeout_s         accepted, positive: a worker that cannot start says so at once
+
+    A context manager: `with DistributedWorker(compiled) as worker`. Any thread may call it. A host tensor of torch
+    or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it.
+    """
+
+    def __init__(
+        self,
+        compiled_or_list: DistributedCompiledProgram | Iterable[DistributedCompiledProgram],
+        config: RunConfig | None = None,
+        *,
+        persistent: bool = False,
+        reset_persistent_windows: bool | None = None,
+        callbacks: Mapping[str, Callable[..., Any]] | None = None,
+        sub_worker_overrides: Mapping[str, Callable[..., Any]] | None = None,
+        inherited_host_tensors: Iterable[Any] | None = None,
+        startup_timeout_s: float | None = None,
+    ) -> None:
+        self._closed = True  # until it is made
+        self._close_complete = True
+        callbacks = _merged_callbacks(callbacks, sub_worker_overrides)
+        if reset_persistent_windows and not persistent:
+            raise PyptoValueError("reset_persistent_windows=True requires persistent=True")
+        keeps = persistent and reset_persistent_windows is False
+        self._inherited_host_tensors = _checked_inherited(inherited_host_tensors)
+        _check_startup_timeout(startup_timeout_s)
+        _check_config(config)
+        programs = _checked_programs(compiled_or_list)
+        self._programs = {program: program._program for program in programs}
+        for name in callbacks:
+            raise PyptoValueError(
+                f"callbacks: {name!r} is not among the sub-workers; "
+                f"{', '.join(sorted(callbacks))} are not sub-workers of any prepared program"
+            )
+        first = programs[0]
+        self.platform: str = first.platform
+        self.device_ids: list[int] = list(first._distributed_config.device_ids)
+        self._active_dispatch_handles: list[DistributedRunHandle] = []
+        self._untold: DistributedRunHandle | None = None
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
+        self._native = _core.Worker(self.device_ids, _title(first.name), mode)
+        self._closed = False
+        self._close_complete = False
+        _live.add(self)
+
+    # ---- calls ----
+
+    def __call__(self, *args: Any, config: RunConfig | None = None) -> None:
+        """Runs the only program, blocks until every rank is done. TypeError when there are several."""
+        self._require_open("__call__")
+        if len(self._programs) != 1:
+            names = ", ".join(program.name for program in self._programs)
+            raise PyptoTypeError(
+                f"the call is ambiguous: this worker has {names}; use worker.run(compiled, ...)"
+            )
+        (compiled,) = self._programs
+        native, arguments = self._checked(compiled, args, config)
+        self._native.run(native, arguments, _lint_of(config))
+
+    def run(
+        self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
+    ) -> None:
+        """Runs one of the worker's programs with one argument per parameter; blocks until every rank is done."""
+        self._require_open("run")
+        native, arguments = self._checked(compiled, args, config)
+        self._native.run(native, arguments, _lint_of(config))
+
+    def submit(
+        self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
+    ) -> DistributedRunHandle:
+        """The same without waiting for its end. The tensors must stay as they are until then.
+
+        Two calls can be in flight: a third one waits for the oldest, whose failure its own handle tells. A call that
+        reads or writes a host tensor that one in flight writes also waits for that one. What fails
+        before anything runs is raised here.
+        """
+        self._require_open("submit")
+        native, arguments = self._checked(compiled, args, config)
+        handle = DistributedRunHandle(self._native.submit(native, arguments, _lint_of(config)), self)
+        with self._lock:
+            self._forget_done()
+            self._active_dispatch_handles.append(handle)
+        return handle
+
+    def register(self, compiled: DistributedCompiledProgram) -> RegistrationHandle:
+        """The program as a function: `worker.register(compiled)(*tensors)`."""
+        self._require_open("register")
+        self._require_program(compiled)
+        return RegistrationHandle(self, compiled)
+
+    def _require_open(self, operation: str) -> None:
+        if self._closed:
+            raise _closed_error(f"{operation}() called after close()", "create another worker")
+
+    def _require_program(self, compiled: Any) -> None:
+        if compiled not in self._programs:
+            what = getattr(compiled, "name", type(compiled).__name__)
+            raise PyptoValueError(
+                f"{what} must be registered when this worker is created: "
+                "DistributedWorker([first, second]) or first.prepare(extra_compiled=[second])"
+            )
+
+    def _checked(
+        self, compiled: Any, args: tuple[Any, ...], config: Any
+    ) -> tuple[_core.Program, tuple[Any, ...]]:
+        """What the library takes, once all that can be said beforehand has been checked."""
+        self._require_program(compiled)
+        arguments = compiled._in_place(args)
+        if config is not None:
+            compiled._check_config(config, stacklevel=4)
+        return self._programs[compiled], arguments
+
+    def _forget_done(self) -> None:
+        """Drops the handles of calls that are over; of those that failed and told nobody, it keeps the first."""
+        for handle in list(self._active_dispatch_handles):
+            if not handle.done:
+                continue
+            self._active_dispatch_handles.remove(handle)
+            if handle._has_news() and self._untold is None:
+                self._untold = handle
+
+    # ---- the rest ----
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def domain_count(self) -> int:
+        """Communication domains that have got windows so far."""
+        return self._native.domain_count
+
+    def reset_persistent_windows(self) -> None:
+        """Makes all persistent windows zero, also those that a failed call has left in an unknown state."""
+        self._require_open("reset_persistent_windows")
+        self._native.reset_windows()
+
+    def release_inherited_host_tensor_refs(self) -> None:
+        """Lets go of the tensors given as inherited_host_tensors; they may be passed all the same."""
+        self._inherited_host_tensors = ()
+
+    def close(self) -> None:
+        """Waits for the calls in flight, oldest first, and ends the workers. Again: does nothing.
+
+        Raises the first failure that nobody has been told of, when all is done.
+        """
+        with self._lock:
+            if self._close_complete:
+                return
+            if self._closed and not self._native.closed and self._closing:
+                return  # another thread is at it
+            self._closed = self._closing = True
+        first: BaseException | None = None
+        try:
+            if self._process == os.getpid():
+                first = self._drain()
+            self._native.close()
+            self._close_complete = True
+        finally:
+            self._closing = False
+        _live.discard(self)
+        if first is not None:
+            raise first
+
+    _closing = False
+
+    def _drain(self) -> BaseException | None:
+        """Waits for all handles; the first failure that nobody has been told of."""
+        with self._lock:
+            handles = [self._untold, *self._active_dispatch_handles]
+            self._untold = None
+            self._active_dispatch_handles.clear()
+        first: BaseException | None = None
+        for handle in handles:
+            if handle is None or (handle.done and not handle._has_news()):
+                continue
+            try:
+                handle.result()
+            except BaseException as error:
+                first = first or error
+        return first
+
+    def __enter__(self) -> DistributedWorker:
+        self._require_open("__enter__")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except Exception as late:
+            if error is None:
+                raise
+            if late is not error:  # the cause is not to be hidden by what came after it
+                error.add_note(f"closing the worker then raised {type(late).__name__}: {late}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(program.name for program in self._programs)
+        state = " closed" if self._closed else ""
+        return f"<DistributedWorker {names} devices={self.device_ids}{state}>"
+
+
+_live: weakref.WeakSet[DistributedWorker] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """At exit; whatever still is in flight ends first."""
+    for worker in list(_live):
+        worker.close()
+
+
+# ---- checks ----
+
+
+def _closed_error(message: str, hint: str) -> Exception:
+    try:
+        _core.refuse(_CLOSED, message, hint, None, 0, 0, 0, None)
+    except DeviceError as error:
+        return error
+    raise AssertionError("refuse() raises")
+
+
+def _nanoseconds(timeout: Any) -> int:
+    if timeout is None:
+        return -1
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise PyptoTypeError(f"timeout must be seconds or None, not {type(timeout).__name__}")
+    if not math.isfinite(timeout) or timeout < 0:
+        raise PyptoValueError(f"timeout must be non-negative finite seconds, got {timeout!r}")
+    return min(int(timeout * 1e9), 2**62)
+
+
+def _check_startup_timeout(seconds: Any) -> None:
+    if seconds is None:
+        return
+    good = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not good or not math.isfinite(seconds) or seconds <= 0:
+        raise PyptoValueError(f"startup_timeout_s must be positive finite seconds, got {seconds!r}")
+
+
+def _check_config(config: Any) -> None:
+    if config is not None and not isinstance(config, RunConfig):
+        raise PyptoTypeError(
+            f"config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
+        )
+
+
+def _merged_callbacks(callbacks: Any, overrides: Any) -> dict[str, Any]:
+    if overrides is not None:
+        warnings.warn(
+            "sub_worker_overrides is deprecated; use callbacks", DeprecationWarning, stacklevel=3
+        )
+    merged: dict[str, Any] = {**(overrides or {}), **(callbacks or {})}
+    for name, function in merged.items():
+        if not callable(function):
+            raise PyptoTypeError(f"callbacks[{name!r}] must be callable, got {function!r}")
+    return merged
+
+
+def _checked_inherited(tensors: Iterable[Any] | None) -> tuple[Any, ...]:
+    kept = tuple(tensors or ())
+    for i, tensor in enumerate(kept):
+        if type(tensor).__module__.partition(".")[0] != "torch" or not hasattr(tensor, "data_ptr"):
+            raise PyptoTypeError(
+                f"inherited_host_tensors[{i}] must be a torch.Tensor, not {type(tensor).__name__}"
+            )
+        if tensor.device.type != "cpu" or not tensor.is_contiguous():
+            raise PyptoValueError(
+                f"inherited_host_tensors[{i}] must be a contiguous CPU tensor; it is "
+                f"{tensor.device}, strides {tuple(tensor.stride())}"
+            )
+    return kept
+
+
+def _checked_programs(compiled_or_list: Any) -> list[DistributedCompiledProgram]:
+    from ..ir import DistributedCompiledProgram
+
+    if isinstance(compiled_or_list, DistributedCompiledProgram):
+        return [compiled_or_list]
+    try:
+        programs = list(compiled_or_list)
+    except TypeError:
+        programs = [compiled_or_list]
+    if not programs:
+        raise PyptoValueError("DistributedWorker needs at least one compiled program")
+    for program in programs:
+        if not isinstance(program, DistributedCompiledProgram):
+            raise PyptoTypeError(
+                "DistributedWorker takes compiled programs with a host function "
+                f"(DistributedCompiledProgram), not {type(program).__name__}"
+            )
+    first = programs[0]
+    for other in programs[1:]:
+        if other.platform != first.platform:
+            raise PyptoValueError(
+                "all programs of a worker must be for the same platform: "
+                f"{first.name} is for {first.platform!r}, {other.name} for {other.platform!r}"
+            )
+        ids, others = first._distributed_config.device_ids, other._distributed_config.device_ids
+        if ids != others:
+            raise PyptoValueError(
+                "all programs of a worker must have the same device_ids: "
+                f"{first.name} has {ids}, {other.name} {others}"
+            )
+        if other._distributed_config.runtime != first._distributed_config.runtime:
+            raise PyptoValueError(
+                "all programs of a worker must have the same runtime: "
+                f"{first.name} has {first._distributed_config.runtime!r}, "
+                f"{other.name} {other._distributed_config.runtime!r}"
+            )
+    return programs
