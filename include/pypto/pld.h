@@ -237,6 +237,12 @@ PYPTO_API void pld_assemble(pld_core *core, const pld_tensor *target, const pld_
 PYPTO_API void pld_assemble_add(pld_core *core, const pld_tensor *target, const pld_tensor *source,
                                 const int64_t *offsets);
 
+/* Fills `target` with `source`, a tensor or packed tile of the same rank and element type. Along each dimension
+ * it has as many elements as target, or one, which is repeated. */
+PYPTO_API void pld_expand_clone(pld_core *core, const pld_tensor *target, const pld_tensor *source);
+PYPTO_API void pld_expand_clone_tile(pld_core *core, const pld_tensor *target, const void *tile,
+                                     const int64_t *extents);
+
 /* Copies the box of `extents` at `offsets` of a tile of `shape` into the packed `tile`; elements have
  * `width` bytes. The part form also finds what of it is valid, `wanted` at most (NULL: no limit). */
 PYPTO_API void pld_tile_slice(pld_core *core, void *tile, const void *source, int64_t width,
@@ -482,6 +488,9 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_reshape_valid(core, ...) \
     (pld_line(core, __LINE__), pld_reshape_valid(core, __VA_ARGS__))
 #define pld_assemble(core, ...) (pld_line(core, __LINE__), pld_assemble(core, __VA_ARGS__))
+#define pld_expand_clone(core, ...) (pld_line(core, __LINE__), pld_expand_clone(core, __VA_ARGS__))
+#define pld_expand_clone_tile(core, ...) \
+    (pld_line(core, __LINE__), pld_expand_clone_tile(core, __VA_ARGS__))
 #define pld_tile_slice(core, ...) (pld_line(core, __LINE__), pld_tile_slice(core, __VA_ARGS__))
 #define pld_tile_slice_part(core, ...) \
     (pld_line(core, __LINE__), pld_tile_slice_part(core, __VA_ARGS__))

@@ -32,6 +32,7 @@ bool rule_write(op_call *call, ir_type *result);
 bool rule_subscript(op_call *call, ir_type *result);
 bool rule_slice(op_call *call, ir_type *result);
 bool rule_assemble(op_call *call, ir_type *result);
+bool rule_expand_clone(op_call *call, ir_type *result);
 bool rule_reshape_memory(op_call *call, ir_type *result);
 
 /* rules_tile.c */

@@ -133,6 +133,34 @@ bool rule_view(op_call *call, ir_type *result)
            (pad == NULL || rule_pad_value(call, pad));
 }
 
+/* The extents agree, or that of the source is 1. Of neither only a part counts: what would be repeated then? */
+bool rule_expand_clone(op_call *call, ir_type *result)
+{
+    const ir_operand *source = &call->operands[0];
+    const ir_type *from = &source->var->type;
+    const ir_type *to = &call->operands[1].var->type;
+    *result = *to;
+    if (from->dtype != to->dtype)
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, source, "convert it: pl.cast(x, dtype)",
+                         "a %s of dtype %s does not fill one of dtype %s", ir_kind_name(from->kind),
+                         pypto_dtype_name(from->dtype), pypto_dtype_name(to->dtype));
+    if (from->ragged || to->ragged)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, from->ragged ? source : &call->operands[1],
+                         "pl.fillpad makes all of it valid",
+                         "%s is valid in part only, which cannot be repeated",
+                         from->ragged ? "src" : "target");
+    bool fits = from->ndim == to->ndim;
+    for (int32_t i = 0; fits && i < to->ndim; i++) {
+        int64_t have = 0;
+        int64_t wanted = 0;
+        bool known = ir_is_const_int(from->shape[i], &have);
+        fits = !known || have == 1 || !ir_is_const_int(to->shape[i], &wanted) || have == wanted;
+    }
+    return fits || rule_fail(call, DIAG_SHAPE_MISMATCH, source,
+                             "the extents are equal, or that of src is 1", "%s does not fill %s",
+                             rule_type_text(call, from), rule_type_text(call, to));
+}
+
 /* A copy. Of the axes of a tile two are left at least. */
 bool rule_tile_slice(op_call *call, ir_type *result)
 {

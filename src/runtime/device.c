@@ -125,16 +125,14 @@ static char *copy_if_overlapping(pld_core *core, box *b, int64_t *packed, pypto_
     return copy;
 }
 
-static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
-                     const int64_t *offsets, bool adds)
+/* A box of a source with those strides into the tensor, `at` bytes behind its first element. */
+static void copy_into(pld_core *core, const pld_tensor *target, int64_t at, const char *source,
+                      const int64_t *stride, const int64_t *extents, bool adds)
 {
-    task_check(core);
-    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS], packed[PYPTO_MAX_DIMS];
-    box_align(source, target->ndim, extents, stride);
-    const int64_t at = box_check(core, "an assemble", target, offsets, extents);
+    int64_t packed[PYPTO_MAX_DIMS];
     box b = {target->data + at,
              target->stride,
-             source->data,
+             source,
              stride,
              extents,
              target->ndim,
@@ -147,6 +145,16 @@ static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor 
     box_written(core, target, core->owner->header);
 }
 
+static void assemble(pld_core *core, const pld_tensor *target, const pld_tensor *source,
+                     const int64_t *offsets, bool adds)
+{
+    task_check(core);
+    int64_t extents[PYPTO_MAX_DIMS], stride[PYPTO_MAX_DIMS];
+    box_align(source, target->ndim, extents, stride);
+    const int64_t at = box_check(core, "an assemble", target, offsets, extents);
+    copy_into(core, target, at, source->data, stride, extents, adds);
+}
+
 void(pld_assemble)(pld_core *core, const pld_tensor *target, const pld_tensor *source,
                    const int64_t *offsets)
 {
@@ -157,6 +165,35 @@ void(pld_assemble_add)(pld_core *core, const pld_tensor *target, const pld_tenso
                        const int64_t *offsets)
 {
     assemble(core, target, source, offsets, true);
+}
+
+/* An axis of one element has the stride 0: it is read again and again. */
+void(pld_expand_clone)(pld_core *core, const pld_tensor *target, const pld_tensor *source)
+{
+    task_check(core);
+    char from[LIST_TEXT], to[LIST_TEXT];
+    int64_t stride[PYPTO_MAX_DIMS];
+    bool fits = source->ndim == target->ndim && source->dtype == target->dtype;
+    for (int32_t d = 0; fits && d < target->ndim; ++d) {
+        const bool repeats = source->shape[d] == 1;
+        fits = repeats || source->shape[d] == target->shape[d];
+        stride[d] = repeats ? 0 : source->stride[d];
+    }
+    if (!fits)
+        task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                  "an expand_clone of shape %s does not fill shape %s: extents are equal or 1",
+                  describe_list(from, sizeof from, source->shape, source->ndim),
+                  describe_list(to, sizeof to, target->shape, target->ndim));
+    copy_into(core, target, 0, source->data, stride, target->shape, false);
+}
+
+void(pld_expand_clone_tile)(pld_core *core, const pld_tensor *target, const void *tile,
+                            const int64_t *extents)
+{
+    pld_tensor source;
+    (void)view_packed(&source, target->dtype, target->ndim, extents);
+    source.data = (char *)(uintptr_t)tile; /* only read */
+    (pld_expand_clone)(core, target, &source);
 }
 
 /* Elements from the tile's first to the box's first. */

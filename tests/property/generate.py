@@ -187,9 +187,21 @@ class Writer:
         valid = None
         if self.chance(4) and max(extents) > 1:
             valid = [self.extent(extent) for extent in extents]
-        kind = TileType(extents, source.dtype, valid is None)
+        part = self.part(shape, extents) if self.chance(5) else None
+        if part is not None:
+            offsets = [Literal(0, "INDEX")] * len(shape)
+        kind = TileType(extents, source.dtype, valid is None and part is None)
         name = self.new_tile(kind)
-        return self.keep(name, kind, nodes.Load(name, source.name, offsets, extents, valid, view))
+        return self.keep(name, kind, nodes.Load(name, source.name, offsets, extents, valid, view, part=part))
+
+    def part(self, shape, extents):
+        """A slice of at least the extents, of which at least one element counts."""
+        clamp = self.chance(2)
+        sizes = tuple(extent + self.draw(st.integers(0, 2)) for extent in extents)
+        sizes = sizes if clamp else tuple(map(min, sizes, shape))
+        offsets = [self.offset(n, 1 if clamp else size) for n, size in zip(shape, sizes)]
+        valid = [self.extent(size) for size in sizes] if self.chance(2) else None
+        return nodes.Part(offsets, sizes, valid, clamp)
 
     def extent(self, most):
         """A number from 1 to most."""

@@ -258,9 +258,36 @@ class Augment:
 
 
 @dataclasses.dataclass
+class Part:
+    """A slice that counts in part only. valid: None, or an expression per dimension. With clamp it may reach
+    over the end."""
+
+    offsets: list
+    shape: tuple
+    valid: list
+    clamp: bool
+
+    def text(self, source):
+        valid = "" if self.valid is None else f", valid_shape={at(self.valid)}"
+        return (f"pl.slice({source}, {list(self.shape)}, {at(self.offsets)}{valid}"
+                f"{', clamp=True' if self.clamp else ''})")
+
+    def cut(self, source, frame):
+        """The elements that count, and zeros."""
+        part = source[box(self.offsets, self.shape, frame)]
+        counts = part.shape
+        if self.valid is not None:
+            counts = tuple(min(v.value(frame), n) for v, n in zip(self.valid, counts))
+        elements = np.zeros(self.shape, source.dtype)
+        inside = tuple(slice(0, n) for n in counts)
+        elements[inside] = part[inside]
+        return elements, counts
+
+
+@dataclasses.dataclass
 class Load:
     """valid: None, or an expression per dimension. view: indices of leading dimensions that are dropped
-    before. peer: of a window, another rank's."""
+    before. peer: of a window, another rank's. part: of that slice, from its first element."""
 
     name: str
     source: str
@@ -269,9 +296,11 @@ class Load:
     valid: list = None
     view: list = ()
     peer: object = None
+    part: Part = None
 
     def lines(self):
         source = self.source + (at(self.view) if self.view else "")
+        source = source if self.part is None else self.part.text(source)
         valid = "" if self.valid is None else f", valid_shape={at(self.valid)}"
         if self.peer is None:
             call = f"pl.load({source}, {at(self.offsets)}, {list(self.shape)}{valid})"
@@ -287,8 +316,12 @@ class Load:
             source = frame.names[self.source]
         for index in self.view:
             source = source[index.value(frame)]
+        counts = self.shape
+        if self.part is not None:
+            source, counts = self.part.cut(source, frame)
         array = source[box(self.offsets, self.shape, frame)].copy()
         valid = self.shape if self.valid is None else tuple(v.value(frame) for v in self.valid)
+        valid = tuple(min(pair) for pair in zip(valid, counts))
         frame.names[self.name] = cut(array, valid)
         yield from ()
 

@@ -236,6 +236,7 @@ def wrapper(x: pl.Tensor[[K, 32], pl.FP32], y: pl.Out[pl.Tensor[[M, 32], pl.FP32
     ],
 )
 def test_parts_take_sources_of_their_extent(code, rows, have, wanted):
+    """check.misfit compares them when the program runs."""
     wrapper = from_text(DYNAMIC.replace("{code}", code))["wrapper"]
     x = np.ones((rows[0], 32), np.float32)
     y = np.zeros((rows[1], 32), np.float32)

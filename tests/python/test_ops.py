@@ -793,6 +793,44 @@ def test_assemble_into_tensors():
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("dtype", ["FP32", "INT8", "BF16", "INT64"])
+@pytest.mark.parametrize("shape", [(1, 4, 6), (3, 1, 6), (3, 4, 1), (3, 4, 6), (1, 1, 1)])
+def test_expand_clone(shape, dtype):
+    """Of a tensor, and of a tile; the target is a view with gaps, and what lies beside it stays."""
+    a = samples(dtype, shape, 5)
+    out = moved(
+        [
+            "v = pl.slice(z, [3, 4, 6], [0, 1, 1])",
+            "pl.expand_clone(x, v)",
+            "w = pl.tensor.expand_clone(src=a, target=z[3:6, 1:5, 1:7])",
+            "pl.store(pl.load(w, [2, 0, 0], [1, 1, 6]), [5, 5, 1], z)",
+        ],
+        a, dtype=dtype, out_shape=(6, 6, 8),
+    )
+    expected = np.zeros((6, 6, 8), a.dtype)
+    expected[:3, 1:5, 1:7] = expected[3:, 1:5, 1:7] = np.broadcast_to(a, (3, 4, 6))
+    expected[5, 5, 1:7] = expected[5, 1, 1:7]
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_expand_clone_at_run_time():
+    ask = "n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)"
+    out = moved([ask, "pl.expand_clone(pl.slice(x, [n, 10], [2, 0]), pl.slice(z, [n + 2, 10], [1, 0]))",
+                 "pl.expand_clone(pl.slice(x, [1, 10], [3, 0]), pl.slice(z, [n - 1, 10], [0, 0]))"], ramp())
+    expected = np.zeros((6, 10), np.float32)
+    expected[1:4] = ramp()[2]
+    np.testing.assert_array_equal(out, expected)
+    for statement, words in [
+        ("pl.expand_clone(pl.slice(x, [2, 10], [0, 0]), z)", "does not fill"),
+        ("pl.expand_clone(pl.slice(x, [n + 1, 10], [0, 0]), z)", "extents are equal or 1"),
+        ("pl.expand_clone(pl.slice(x, [1, 10], [0, 0], valid_shape=[1, n]), z)", "src is valid in part only"),
+        ("pl.expand_clone(x[0, :], z)", "does not fill"),
+        ("pl.expand_clone(pl.cast(a, pl.FP16), z)", "of dtype fp16 does not fill one of dtype fp32"),
+    ]:
+        with pytest.raises(pypto.Error, match=words):
+            moved([ask, statement], ramp())
+
+
 def test_tensor_view():
     """The same memory under another shape; what is stored through it shows."""
     a = ramp((4, 6))

@@ -181,7 +181,7 @@ def test_concat(dtype):
     assert not out[1, 2:].any() and not out[1, :, 9:].any()
 
 
-PARTS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+PARTS = {"part_add": np.add, "part_mul": np.multiply, "part_max": np.maximum, "part_min": np.minimum}
 
 
 @pytest.mark.parametrize("dtype", ALL)
@@ -192,13 +192,13 @@ def test_parts(name, dtype):
     with np.errstate(all="ignore"):
         full = once(PARTS[name](wide(a), wide(b)), dtype)
     boxes = [((2, 2, 17), (1, 3, 9)), ((1, 1, 5), (2, 3, 20)), ((2, 3, 20), (2, 0, 4)), ((0, 3, 20), (2, 3, 20))]
-    statements = [f"pl.store(pl.part_{name}(a, b), [0, 0, 0, 0], z)",
-                  f"pl.store(pl.tensor.part_{name}(x, y), [1, 0, 0, 0], z)"]
+    statements = [f"pl.store(pl.{name}(a, b), [0, 0, 0, 0], z)",
+                  f"pl.store(pl.tensor.{name}(x, y), [1, 0, 0, 0], z)"]
     expected = [full, full]
     for k, (first, second) in enumerate(boxes):
         statements += [f"s = pl.load(x, [0, 0, 0], [2, 3, 20], valid_shape={list(first)})",
                        f"t = pl.load(y, [0, 0, 0], [2, 3, 20], valid_shape={list(second)})",
-                       f"r = pl.tile.part_{name}(s, src1=t)",
+                       f"r = pl.tile.{name}(s, src1=t)",
                        f"pl.store(pl.fillpad(r, pl.PadValue.zero), [{k + 2}, 0, 0, 0], z)"]
         inside = [np.indices(a.shape) < np.array(box)[:, None, None, None] for box in (first, second)]
         inside = [each.all(0) for each in inside]

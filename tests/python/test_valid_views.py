@@ -341,6 +341,72 @@ def test_passed_to_kernels():
     np.testing.assert_array_equal(out[0], expected)
 
 
+WRITTEN = """\
+@pl.jit.incore
+def take(w: pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]], z: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    z[:] = w
+
+@pl.jit.incore
+def relay(w: pl.InOut[pld.DistributedTensor[[4, 8], pl.FP32]], z: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    take(w, z)
+
+@pl.jit.incore
+def bare(w: pl.Tensor, z: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    z[:] = w
+
+@pl.jit.incore
+def fill(x: pl.Tensor[[6, 10], pl.FP32], w: pl.InOut[pld.DistributedTensor[[6, 10], pl.FP32]]):
+    w[:] = x
+
+@pl.jit.incore
+def grow(z: pl.InOut[pl.Tensor[[4, 8], pl.FP32]]) -> pl.Tensor[[4, 8], pl.FP32]:
+    for i in pl.range(2):
+        z = pl.store(pl.full([1, 8], dtype=pl.FP32, value=7.0), [i, 0], z)
+    return z
+
+@pl.jit
+def wrapper(x: pl.Tensor[[6, 10], pl.FP32], w: pl.InOut[pld.DistributedTensor[[6, 10], pl.FP32]],
+            z: pl.Out[pl.Tensor[[6, 4, 8], pl.FP32]]):
+    fill(x, w)
+    n = pl.cast(pl.read(x, [0, 0]), pl.INDEX)
+    v = pl.slice(w, [4, 8], [4, 3], valid_shape=[n + 1, 5])
+    take(v, z[0])
+    relay(pl.slice(w, [4, 8], [n + 4, 3], clamp=True), z[1])
+    bare(pl.slice(w, [4, 8], [n + 4, 3], clamp=True), z[2])
+    o = pl.slice(z[3], [4, 8], [0, 0], valid_shape=[n - 1, 8])
+    o = grow(o)
+    for i in pl.range(2):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            o = pl.assemble(o, pl.load(o, [0, 0], [1, 8]), [2 + i, 0])
+    bare(o, z[4])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        u = pl.slice(x, [4, 8], [0, 0], valid_shape=[n, 8])
+        for i in pl.range(4):
+            pl.store(pl.load(u, [0, i], [1, 2]), [5, i, 2 * i], z)
+            u = pl.slice(u, [4, 8], [0, 0], valid_shape=[n, n + 1])
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 6, 10], pl.FP32], z: pl.Out[pl.Tensor[[NR, 6, 4, 8], pl.FP32]]):
+    wb = pld.alloc_window_buffer([6, 10], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        wrapper(x[r], pld.window(wb, [6, 10], dtype=pl.FP32), z[r], device=r)
+"""
+
+
+def test_windows_and_views_that_are_written():
+    """Passed on from kernel to kernel, carried by loops, and written by scopes and kernels."""
+    a = ramp()
+    out = np.zeros((1, 6, 4, 8), np.float32)
+    from_text(WRITTEN)["host"](a[None], out, config=config(1))
+    expected = np.zeros((6, 4, 8), np.float32)
+    expected[0, :2, :5] = a[4:, 3:8]
+    expected[1:3, :1, :7] = a[5:, 3:]
+    expected[3:5] = 7
+    expected[5, 0, :2] = 1, 2
+    expected[5, 1, 2] = 2
+    np.testing.assert_array_equal(out[0], expected)
+
+
 RANKS = """\
 @pl.jit.incore
 def fill(x: pl.Tensor[[6, 10], pl.FP32], w: pl.InOut[pld.DistributedTensor[[6, 10], pl.FP32]],
