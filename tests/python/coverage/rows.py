@@ -77,11 +77,11 @@ EXERCISES = {
     "l3_notify_wait": {
         "a cell counted up around a ring, waited for, read": "test_notify_wait",
         "signals at zero in each of three calls": "test_notify_wait",
-        "three calls with one allocation": WORKERS,
+        "three calls with one allocation": "test_one_allocation",
     },
     "l3_self_notify_credit_reset": {
         "a rank takes back what it received": "test_self_notify_credit_reset",
-        "three calls on windows that are not reset": WORKERS,
+        "three calls on windows that are not reset": "test_without_resets",
     },
     "l3_multi_group": {"two overlapping domains, views of fewer dimensions": "test_multi_group"},
     "l3_put": {
@@ -124,7 +124,7 @@ EXERCISES = {
     "l3_explicit_dispatch_onboard": {"two programs on one worker": WORKERS},
     "l3_device_tensor": {"a weight in several calls": "test_device_tensor", "a weight that stays": WORKERS},
     "l3_stacked_device_tensor": {"a shard for each rank": "test_stacked_device_tensor", "shards that stay": WORKERS},
-    "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": WORKERS},
+    "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": "test_prepared_sizes"},
     "l3_tuple_return": {"a tuple of outputs": "test_tuple_return"},
     "l3_parallel_reduce": {"results added by a Python function": CALLBACKS},
     "l3_manual": {"its program": "test_manual"},

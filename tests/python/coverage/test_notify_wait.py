@@ -53,3 +53,13 @@ def test_notify_wait(ranks, transport):
         out = np.zeros((ranks, 1, 1), np.int32)
         run(out)
         assert (out == 7).all()
+
+
+def test_one_allocation(ranks, transport):
+    program = compiled(Signals, ranks)
+    with program.prepare(persistent=True) as worker:
+        for _ in range(3):
+            out = np.zeros((ranks, 1, 1), np.int32)
+            worker(out)
+            assert (out == 7).all()
+        assert worker.domain_count == 1

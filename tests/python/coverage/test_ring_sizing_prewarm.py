@@ -3,6 +3,7 @@
 import numpy as np
 
 import pypto.language as pl
+from pypto.runtime import RunConfig
 from launch import compiled, numbers
 
 N = 32
@@ -51,3 +52,12 @@ def test_ring_sizing_prewarm(ranks, transport):
         assert (c == a + b).all()
         c[:] = 0
     assert (run(a, b) == a + b).all()
+
+
+def test_prepared_sizes(ranks, transport):
+    sizes = RunConfig(platform="cpu", ring_task_window=64, ring_heap=8 << 20, ring_dep_pool=256)
+    a, b = numbers(N, N), numbers(N, N, first=500)
+    with compiled(AddOnce, ranks).prepare(sizes) as worker:
+        c = np.zeros_like(a)
+        worker(a, b, c, config=sizes)
+        assert (c == a + b).all()

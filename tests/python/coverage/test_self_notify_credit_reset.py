@@ -87,3 +87,13 @@ def test_self_notify_credit_reset(kernel, ranks, transport):
         out = np.full((ranks, 1, 2), -1, np.int32)
         run(out)
         assert (out == [ROUNDS, 0]).all()
+
+
+@pytest.mark.parametrize("kernel", [spend, spend_at_once], ids=["in rounds", "at once"])
+def test_without_resets(kernel, ranks, transport):
+    prepared = compiled(program(kernel), ranks)
+    with prepared.prepare(persistent=True, reset_persistent_windows=False) as worker:
+        for _ in range(3):
+            out = np.full((ranks, 1, 2), -1, np.int32)
+            worker(out)
+            assert (out == [ROUNDS, 0]).all()
