@@ -340,7 +340,9 @@ void lower_if(lowering *fl, const syntax_stmt *s)
     if (ok && test.expr->kind == IR_BOOL) {
         bool in_branch = fl->in_branch;
         fl->in_branch = true;
-        lower_block(fl, test.expr->integer != 0 ? &s->body : &s->orelse);
+        const bool first = test.expr->integer != 0;
+        leave_out(fl, first ? &s->orelse : &s->body);
+        lower_block(fl, first ? &s->body : &s->orelse);
         fl->in_branch = in_branch;
         return;
     }

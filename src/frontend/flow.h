@@ -50,6 +50,10 @@ void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span);
 
 /* ---- mentions.c ---- */
 
+/* The names that the block reads or binds, each once, in the order of writing. */
+name_set mentioned(lowering *fl, const syntax_block *block);
+/* The block will not be lowered: notes the window buffers that it uses. */
+void leave_out(lowering *fl, const syntax_block *block);
 /* Whether the first mention of the name, in the order of evaluation, reads it. */
 bool reads_first(const syntax_block *block, const char *name);
 /* Whether the function may read, outside of a scope, what the name was bound to in it. */

@@ -4,7 +4,9 @@
  * out of a scope (crosses_scopes) decides if the scope has to give it: giving costs a parameter and a wait, so
  * two scopes that merely use the same name for themselves, `for j in pl.range(8)` in each, must
  * not have anything to do with each other. Both questions are about names as they are written; a
- * condition may go either way, and a loop may have any number of turns. */
+ * condition may go either way, and a loop may have any number of turns.
+ *
+ * What will not be lowered is looked at too: buffers that only it uses are no mistake (leave_out). */
 #include "frontend/flow.h"
 #include "frontend/lower.h"
 #include "frontend/scopes.h"
@@ -169,4 +171,56 @@ bool crosses_scopes(lowering *fl, int64_t name)
         *known = true;
     }
     return *crosses;
+}
+
+/* ---- which names a block mentions ---- */
+
+typedef struct mentions {
+    lowering *fl;
+    name_set set;
+} mentions;
+
+static bool note_mention(void *context, const syntax_expr *e)
+{
+    mentions *m = context;
+    lowering *fl = m->fl;
+    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
+    if (name >= 0 && fl->names.slots[name] < 0) {
+        fl->names.slots[name] = m->set.count;
+        vec_push(fl->a, &m->set, name);
+    }
+    return false;
+}
+
+static void mention_block(mentions *m, const syntax_block *block)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        const syntax_stmt *s = block->items[i];
+        (void)syntax_any(s->target, note_mention, m);
+        (void)syntax_any(s->annotation, note_mention, m);
+        (void)syntax_any(s->value, note_mention, m);
+        for (int64_t k = 0; k < s->items.count; k++)
+            (void)syntax_any(s->items.items[k], note_mention, m);
+        mention_block(m, &s->body);
+        mention_block(m, &s->orelse);
+    }
+}
+
+name_set mentioned(lowering *fl, const syntax_block *block)
+{
+    mentions m = {.fl = fl};
+    mention_block(&m, block);
+    for (int64_t i = 0; i < m.set.count; i++)
+        fl->names.slots[m.set.items[i]] = -1;
+    return m.set;
+}
+
+void leave_out(lowering *fl, const syntax_block *block)
+{
+    const name_set names = mentioned(fl, block);
+    for (int64_t i = 0; i < names.count; i++) {
+        const binding *b = fl->names.bindings[names.items[i]];
+        if (b->state == BINDING_BOUND && b->v.kind == VALUE_VAR && b->v.var->buffer >= 0)
+            fl->fe->program->buffers.items[b->v.var->buffer].left_out = true;
+    }
 }

@@ -22,8 +22,6 @@ typedef struct outlining {
 
 /* ---- outline_names.c ---- */
 
-/* The names that the block reads or binds, each once, in the order of writing. */
-name_set mentioned(lowering *fl, const syntax_block *block);
 /* Before the new function is entered: statements that fetching a name takes stand in the one around. So does
  * the check of a name that may not be bound, if the body starts with reading it. */
 void settle_names(lowering *fl, const name_set *names, const outline_request *request);

@@ -8,48 +8,6 @@
 #include "frontend/outline_internal.h"
 #include "frontend/statements.h"
 
-/* ---- which names the body mentions ---- */
-
-typedef struct mentions {
-    lowering *fl;
-    name_set set;
-} mentions;
-
-static bool note_mention(void *context, const syntax_expr *e)
-{
-    mentions *m = context;
-    lowering *fl = m->fl;
-    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
-    if (name >= 0 && fl->names.slots[name] < 0) {
-        fl->names.slots[name] = m->set.count;
-        vec_push(fl->a, &m->set, name);
-    }
-    return false;
-}
-
-static void mention_block(mentions *m, const syntax_block *block)
-{
-    for (int64_t i = 0; i < block->count; i++) {
-        const syntax_stmt *s = block->items[i];
-        (void)syntax_any(s->target, note_mention, m);
-        (void)syntax_any(s->annotation, note_mention, m);
-        (void)syntax_any(s->value, note_mention, m);
-        for (int64_t k = 0; k < s->items.count; k++)
-            (void)syntax_any(s->items.items[k], note_mention, m);
-        mention_block(m, &s->body);
-        mention_block(m, &s->orelse);
-    }
-}
-
-name_set mentioned(lowering *fl, const syntax_block *block)
-{
-    mentions m = {.fl = fl};
-    mention_block(&m, block);
-    for (int64_t i = 0; i < m.set.count; i++)
-        fl->names.slots[m.set.items[i]] = -1;
-    return m.set;
-}
-
 /* ---- from outside to inside ---- */
 
 static const ir_expr *captured_value(void *context, ir_var *outer)
@@ -115,6 +73,7 @@ ir_var *captured(outlining *o, ir_var *outer)
     const int32_t index = (int32_t)o->f->params.count;
     capture c = {ir_var_create(fl->fe->program, o->f, IR_VAR_PARAM, outer->name, type, outer->span),
                  outer};
+    c.param->is_extent = outer->kind == IR_VAR_DIM || outer->is_extent;
     vec_push(fl->a, &o->captures, c);
     for (int32_t d = 0; handle && d < type.ndim; d++)
         c.param->type.shape[d] = extent_inside(o, type.shape[d], index, d);

@@ -582,6 +582,11 @@ static void lower_stmt(lowering *fl, const syntax_stmt *s)
 /* What follows a return on the same path is never run, and not looked at. */
 void lower_block(lowering *fl, const syntax_block *block)
 {
-    for (int64_t i = 0; i < block->count && !fl->terminated; i++)
-        lower_stmt(fl, block->items[i]);
+    int64_t i = 0;
+    while (i < block->count && !fl->terminated)
+        lower_stmt(fl, block->items[i++]);
+    syntax_block rest = *block;
+    rest.items += i;
+    rest.count -= i;
+    leave_out(fl, &rest);
 }

@@ -85,7 +85,8 @@ static bool is_fixed(const ir_expr *e)
         return is_fixed(e->a) && is_fixed(e->b);
     if (e->kind == IR_CONVERT)
         return is_fixed(e->a);
-    return e->kind == IR_INT || (e->kind == IR_VAR && e->var->kind == IR_VAR_DIM);
+    return e->kind == IR_INT ||
+           (e->kind == IR_VAR && (e->var->kind == IR_VAR_DIM || e->var->is_extent));
 }
 
 /* A tile has a constant shape. Where the upper bound is known at run time only, the slice reaches to the

@@ -162,6 +162,7 @@ struct ir_var {
     ir_type type;
     pypto_span span;         /* of the first definition */
     pld_direction direction; /* PARAM */
+    bool is_extent;          /* PARAM of a scope: a dimension of the function around */
     uint32_t uses; /* PARAM that is a window of a kernel: pld_use bits, by passes/effects */
     /* For handles: the parameter or allocation whose storage this names, itself if it is one; NULL
      * when it depends on control flow. */
@@ -274,6 +275,8 @@ typedef struct ir_buffer {
     pypto_span span;
     ir_device_set devices;
     pld_collectives collectives;
+    /* Used by a part of the function that the constants of the script have left out: may have no other use. */
+    bool left_out;
 } ir_buffer;
 
 struct ir_program {

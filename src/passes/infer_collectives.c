@@ -105,13 +105,33 @@ static void settle_collective(inference *inf, const ir_stmt *call)
     add_contribution(inf, first->var, &none);
 }
 
-void infer_collectives(inference *inf)
+static void join_all(inference *inf)
 {
     do {
         inf->changed = false;
         for (int64_t i = 0; i < inf->collectives.count; i++)
             join_windows(inf, inf->collectives.items[i]);
     } while (inf->changed);
+}
+
+/* Everybody has the buffers whose dispatches the constants of the script have left out. */
+static void share_left_out(inference *inf)
+{
+    for (int64_t i = 0; i < inf->p->buffers.count; i++) {
+        ir_buffer *buffer = &inf->p->buffers.items[i];
+        if (!buffer->left_out || inf->dispatched[i])
+            continue;
+        buffer->devices.all = true;
+        inf->viewed[i] = true;
+        inf->dispatched[i] = true;
+    }
+}
+
+void infer_collectives(inference *inf)
+{
+    join_all(inf);
+    share_left_out(inf);
+    join_all(inf);
     for (int64_t i = 0; i < inf->collectives.count; i++)
         settle_collective(inf, inf->collectives.items[i]);
 }

@@ -11,7 +11,8 @@
  * where a name that is assigned once stands for its value. Contributions of a buffer are united;
  * "all" swallows the rest. A collective of the host function runs on the devices that share its windows, so
  * these must be one domain: signals and counts get the devices of its data, and any window that no
- * dispatch receives those of the others.
+ * dispatch receives those of the others. A buffer whose only uses the constants of the script have left out
+ * (`if debug:`) is everybody's.
  *
  * Before: ir_buffer.devices empty. After: filled, and ir_stmt.spread of collectives; ir_var.buffer of every
  * window set where it is one buffer's, and ir_function.world_dims filled if the front end has not.

@@ -259,6 +259,49 @@ def chip(t: pl.Tensor[[M, 8], pl.INT32], out: pl.Out[pl.Tensor[[M, 8], pl.INT32]
         np.testing.assert_array_equal(out, expected)
 
 
+def test_parts_over_dynamic_dimensions_in_a_scope():
+    """Extents that are dimensions around the scope are as fixed in it: its name for them is a parameter."""
+    text = """
+M = pl.dynamic("M")
+
+@pl.jit
+def chip(t: pl.Tensor[[2 * M, M], pl.INT32], out: pl.Out[pl.Tensor[[2 * M, M], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        last = t[M : 2 * M, :]
+        for k in pl.range(M):
+            row = out[k, :]
+            for i in pl.range(M):
+                pl.write(row, [i], pl.read(last, [i, k]))
+    for b in pl.spmd(2):
+        row = out[M + b * (M - 1), 0:M]
+        for i in pl.range(M):
+            pl.write(row, [i], b + 1)
+"""
+    chip = from_text(text)["chip"]
+    for m in (2, 5):
+        t = np.arange(2 * m * m, dtype=np.int32).reshape(2 * m, m)
+        out = np.zeros_like(t)
+        chip(t, out, config=config(1))
+        expected = np.zeros_like(t)
+        expected[:m] = t[m:].T
+        expected[m] = 1
+        expected[2 * m - 1] = 2
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_a_number_is_no_extent_of_a_part_in_a_scope_either():
+    text = """
+@pl.jit
+def chip(t: pl.Tensor[[4, 4], pl.INT32], out: pl.Out[pl.Tensor[[4, 4], pl.INT32]]):
+    n = pl.read(t, [0, 0])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(out[0:n, :], [0, 0], 1)
+"""
+    with pytest.raises(pypto.Error, match="only known at run time"):
+        t = np.ones((4, 4), np.int32)
+        from_text(text)["chip"](t, np.zeros_like(t), config=config(1))
+
+
 def test_a_return_in_a_scope():
     body = f"""
     with pl.at(level=pl.Level.CORE_GROUP):

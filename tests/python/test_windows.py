@@ -378,3 +378,73 @@ def test_a_window_of_a_later_dispatch_waits_for_no_earlier_one(transport):
         y = np.zeros((2, 1), np.int32)
         host(y, config=config(2))
         assert_same(y, [[1], [2]])
+
+
+# ---- windows that only a part of the program uses that constants leave out ----
+
+LEFT_OUT = """
+@pl.jit
+def fill(x: pl.Tensor[[1, 8], pl.INT32], win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        win[:, :] = x
+
+@pl.jit
+def take(y: pl.Out[pl.Tensor[[1, 8], pl.INT32]], win: pld.DistributedTensor[[1, 8], pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        y[:, :] = win[:, :]
+
+@pl.jit
+def ring(bell: pld.DistributedTensor[[NR, 1], pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.write(bell, [0, 0], 0)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 1, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 1, 8], pl.INT32]], n: pl.Scalar[pl.INT32]):
+    a_buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    b_buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    s_buf = pld.alloc_window_buffer([NR], dtype=pl.INT32)
+    a = pld.window(a_buf, [1, 8], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        fill(x[r], a, device=r)
+{body}
+    for r in pl.range(pld.world_size()):
+        take(y[r], a, device=r)
+"""
+VIEW_B = "b = pld.window(b_buf, [1, 8], dtype=pl.INT32)\n"
+VIEW_S = "s = pld.window(s_buf, [NR, 1], dtype=pl.INT32)\n"
+FILL_B = "for r in pl.range(pld.world_size()):\n        fill(x[r], b, device=r)\n"
+RING_S = "for r in pl.range(pld.world_size()):\n        ring(s, device=r)\n"
+
+
+@pytest.mark.parametrize(
+    "body, factors",
+    [
+        # by the number of the call: what becomes of a
+        (VIEW_B + VIEW_S + "if n > 2:\n    " + FILL_B + "    pld.tensor.allreduce(a, s)", {1: 1, 3: 2}),
+        (VIEW_B + VIEW_S + "if n <= 2:\n    pass\nelse:\n    " + FILL_B + "    pld.tensor.allreduce(a, s)", {1: 1, 3: 2}),
+        ("if n > 2:\n    " + VIEW_B + "    " + VIEW_S + "    " + FILL_B + "    pld.tensor.allreduce(a, s)", {1: 1, 3: 2}),
+        (VIEW_S + "for i in pl.range(2):\n    if n > 2:\n        pld.tensor.allreduce(a, s)", {1: 1, 3: 4}),
+        # their collectives are of all devices, signals too
+        (VIEW_S + "if n > 2:\n    " + RING_S + "pld.tensor.barrier(s)", {1: 1, 3: 1}),
+        (VIEW_B + VIEW_S + "if n > 2:\n    " + FILL_B + "pld.tensor.allreduce(b, s)", {1: 1, 3: 1}),
+        # behind a return
+        ("if n < 2:\n    return y\n" + VIEW_B + VIEW_S + FILL_B + "pld.tensor.allreduce(a, s)", {1: 0, 3: 2}),
+    ],
+)
+def test_constants_may_leave_out_all_uses_of_a_window(body, factors):
+    text = LEFT_OUT.format(body="\n".join("    " + line for line in body.split("\n")))
+    if "b_buf," not in body:
+        text = text.replace("    b_buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)\n", "")
+    host = from_text(text)["host"]
+    x = np.ones((2, 1, 8), np.int32)
+    for n, factor in factors.items():
+        y = np.zeros_like(x)
+        host(x, y, n, config=config(2))
+        np.testing.assert_array_equal(y, factor)
+
+
+def test_a_window_without_any_use_is_still_a_mistake():
+    host = from_text(LEFT_OUT.format(body="    if n > 2:\n        pass\n    " + VIEW_B))["host"]
+    x = np.ones((2, 1, 8), np.int32)
+    with pytest.raises(pypto.Error, match="window buffer 'b_buf' is viewed but not consumed by any"):
+        host(x, np.zeros_like(x), 1, config=config(2))
