@@ -2,7 +2,8 @@
 every kind, over kernels, dispatches and calls; 64 ranks; the same bits everywhere, always.
 
 What pld_collectives.h promises of entry and exit: no rank touches a window of mine before I have entered the collective; when
-it returns, what others write into my window is there, and no rank touches it any more."""
+it returns, what others write into my window is there, and no rank touches it any more. What I have pushed into windows of peers
+before I enter takes part."""
 
 import functools
 
@@ -20,6 +21,7 @@ RULES = """\
 @pl.jit
 def wrapper(inp: pl.Tensor[[K, 3, {size}], pl.INT32], junk: pl.Tensor[[3, {size}], pl.INT32],
             delays: pl.Tensor[[K], pl.INT32], counts: pl.Tensor[[3, 1], pl.INT32], what: pl.Scalar[pl.INT32],
+            pushes: pl.Scalar[pl.INT32],
             early: pl.Out[pl.Tensor[[K, 3, {size}], pl.INT32]], late: pl.Out[pl.Tensor[[K, 3, {size}], pl.INT32]],
             win: pl.InOut[pld.DistributedTensor[[3, {size}], pl.INT32]],
             src: pl.InOut[pld.DistributedTensor[[3, {size}], pl.INT32]],
@@ -31,9 +33,15 @@ def wrapper(inp: pl.Tensor[[K, 3, {size}], pl.INT32], junk: pl.Tensor[[3, {size}
             x = pl.reshape(inp[k : k + 1, :, :], [3, {size}])
             pld.tensor.put(win, me, x)
             pld.tensor.put(src, me, x)
+            if pushes == 1:
+                pld.tensor.barrier(sig)
             for i in pl.range(pl.read(delays, [k])):
                 pl.read(delays, [0])
-            pld.tensor.get(pl.reshape(early[k : k + 1, :, :], [3, {size}]), me, win)
+            if pushes == 1:
+                pld.tensor.put(win, (me + 1) % 3, x, [me, 0], [me, 0], [1, {size}])
+                pld.tensor.put(src, (me + 1) % 3, x, [me, 0], [me, 0], [1, {size}])
+            else:
+                pld.tensor.get(pl.reshape(early[k : k + 1, :, :], [3, {size}]), me, win)
 {branches}
             pld.tensor.get(pl.reshape(late[k : k + 1, :, :], [3, {size}]), me, win)
             pld.tensor.put(win, me, junk)
@@ -42,13 +50,14 @@ def wrapper(inp: pl.Tensor[[K, 3, {size}], pl.INT32], junk: pl.Tensor[[3, {size}
 @pl.jit.host
 def host(inputs: pl.Tensor[[3, K, 3, {size}], pl.INT32], junk: pl.Tensor[[3, {size}], pl.INT32],
          delays: pl.Tensor[[3, K], pl.INT32], counts: pl.Tensor[[3, 1], pl.INT32], what: pl.Scalar[pl.INT32],
+         pushes: pl.Scalar[pl.INT32],
          early: pl.Out[pl.Tensor[[3, K, 3, {size}], pl.INT32]], late: pl.Out[pl.Tensor[[3, K, 3, {size}], pl.INT32]]):
     a = pld.alloc_window_buffer([3, {size}], dtype=pl.INT32)
     b = pld.alloc_window_buffer([3, {size}], dtype=pl.INT32)
     c = pld.alloc_window_buffer([3], dtype=pl.INT32)
     d = pld.alloc_window_buffer([3], dtype=pl.INT32)
     for r in pl.range(3):
-        wrapper(inputs[r], junk, delays[r], counts, what, early[r], late[r], pld.window(a, [3, {size}], dtype=pl.INT32),
+        wrapper(inputs[r], junk, delays[r], counts, what, pushes, early[r], late[r], pld.window(a, [3, {size}], dtype=pl.INT32),
                 pld.window(b, [3, {size}], dtype=pl.INT32), pld.window(c, [3, 1], dtype=pl.INT32),
                 pld.window(d, [3, 1], dtype=pl.INT32), device=r)
 """
@@ -89,11 +98,8 @@ def rules(request):
     return request.param, rules_host(request.param)
 
 
-@pytest.mark.parametrize("fast", [0, 2])
-@pytest.mark.parametrize("name", EXCHANGES)
-def test_entry_and_exit(name, fast, rules, transport):
-    """One rank is always early, and overwrites its windows as soon as it may; the others find theirs untouched in
-    front of the collective, and all find the right result behind."""
+def run_rules(name, rules, fast, pushes):
+    """One rank is always early, and overwrites its windows as soon as it may."""
     size, host = rules
     rng = np.random.default_rng(size + fast)
     x = rng.integers(0, 1000, (3, ROUNDS, 3, size), np.int32)
@@ -102,12 +108,29 @@ def test_entry_and_exit(name, fast, rules, transport):
     early, late = np.zeros_like(x), np.zeros_like(x)
     junk = np.full((3, size), -77, np.int32)
     counts = np.ones((3, 1), np.int32)
-    host(x, junk, delays, counts, list(EXCHANGES).index(name), early, late, config=config(3))
-    np.testing.assert_array_equal(early, x)
+    host(x, junk, delays, counts, list(EXCHANGES).index(name), pushes, early, late, config=config(3))
+    before = x.copy()
+    if pushes and not name.endswith("of a tensor"):
+        for r in range(3):
+            before[(r + 1) % 3, :, r] = x[r, :, r]
+    after = EXCHANGES[name][1]
     for k in range(ROUNDS):
-        after = EXCHANGES[name][1]
-        expected = after(x[:, k]) if after else np.stack([x[k % 3, k]] * 3)
+        expected = after(before[:, k]) if after else np.stack([before[k % 3, k]] * 3)
         np.testing.assert_array_equal(late[:, k], expected, f"round {k}")
+    return x, early
+
+
+@pytest.mark.parametrize("fast", [0, 2])
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_entry_and_exit(name, fast, rules, transport):
+    """Those that are late find their windows untouched in front of the collective; all find the result behind."""
+    x, early = run_rules(name, rules, fast, 0)
+    np.testing.assert_array_equal(early, x)
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_pushes_before_entry_take_part(name, rules, transport):
+    run_rules(name, rules, 1, 1)
 
 
 # ---- one signal, one window ----
