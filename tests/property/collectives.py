@@ -10,7 +10,7 @@ import numpy as np
 
 OPS = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 # Around the borders between flags, stages and windows, for elements of one to eight bytes; 6 is what `inp` has.
-SIZES = [1, 2, 6, 6, 9, 15, 60, 130, 600]
+SIZES = [1, 2, 6, 6, 9, 15, 60, 130, 1200]
 SIGNALS = 3  # in `many`
 
 
