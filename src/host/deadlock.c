@@ -204,13 +204,29 @@ static void note_near_misses(const look *l, pypto_status *status)
     }
 }
 
-static void note_ended(const look *l, int32_t rank, uint64_t ended, pypto_status *status)
+static bool is_single(uint64_t ranks)
 {
-    const bool one = (ended & (ended - 1)) == 0;
+    return (ranks & (ranks - 1)) == 0;
+}
+
+/* The blocked ranks that wait for just these ended ones. */
+static uint64_t waiting_for(const look *l, uint64_t ended)
+{
+    uint64_t ranks = 0;
+    for (int32_t rank = 0; rank < l->w->device_count; ++rank)
+        if ((l->blocked & bit(rank)) != 0 && (l->suspects[rank] & ~l->blocked) == ended)
+            ranks |= bit(rank);
+    return ranks;
+}
+
+static void note_ended(const look *l, uint64_t ranks, uint64_t ended, pypto_status *status)
+{
+    const bool one = is_single(ended);
     text line = {0};
     text_add(&line, "  ");
-    report_rank(&line, l->w, rank);
-    text_add(&line, one ? " waits for " : " waits for one of ");
+    report_ranks(&line, l->w, ranks);
+    text_add(&line, is_single(ranks) ? " waits for " : " wait for ");
+    text_add(&line, one ? "" : "one of ");
     report_ranks(&line, l->w, ended);
     text_printf(&line, ", which %s ended %s part of the call", one ? "has" : "have",
                 one ? "its" : "their");
@@ -252,9 +268,10 @@ static void note_causes(const look *l, pypto_status *status)
             continue;
         const uint64_t ended = l->suspects[rank] & ~l->blocked;
         const uint64_t circle = circle_of(l, rank);
-        told |= bit(rank) | circle;
+        const uint64_t alike = ended != 0 ? waiting_for(l, ended) & ~told : 0;
+        told |= bit(rank) | circle | alike;
         if (ended != 0)
-            note_ended(l, rank, ended, status);
+            note_ended(l, alike, ended, status);
         else if (circle != 0)
             note_circle(l, circle, status);
         else

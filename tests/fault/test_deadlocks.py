@@ -63,8 +63,7 @@ PATTERNS = {
         "7",
         [
             "2 of 3 ranks",
-            "rank 0 waits for rank 2, which has ended its part of the call",
-            "rank 1 waits for rank 2, which has ended its part of the call",
+            "rank 0, rank 1 wait for rank 2, which has ended its part of the call",
             "rank 0 has notified 'signal_buf'[0, 0] of rank 2",
         ],
         ["cycle"],
