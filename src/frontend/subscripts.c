@@ -24,29 +24,68 @@ static const ir_expr *without_widening(const ir_expr *e)
     return e;
 }
 
-/* e as base + constant. A narrow sum is taken as if it did not wrap: what it wraps to is the bound of no slice. */
-static const ir_expr *split_constant(const ir_expr *e, int64_t *constant)
+/* A sum of multiples of expressions, and a number. */
+#define LINEAR_TERMS 8
+
+typedef struct linear {
+    const ir_expr *terms[LINEAR_TERMS];
+    int64_t factors[LINEAR_TERMS];
+    int32_t count;
+    int64_t constant;
+    bool unknown; /* too many terms, or too large numbers */
+} linear;
+
+static void add_term(linear *sum, const ir_expr *e, int64_t factor)
 {
-    *constant = 0;
-    int64_t c = 0;
-    e = without_widening(e);
-    bool sum = e->kind == IR_BINARY && (e->op == IR_ADD || e->op == IR_SUB);
-    if (!sum || !ir_is_const_int(e->b, &c))
-        return e;
-    *constant = e->op == IR_ADD ? c : -c;
-    return without_widening(e->a);
+    int32_t k = 0;
+    while (k < sum->count && !ir_expr_equal(sum->terms[k], e))
+        k++;
+    if (k == LINEAR_TERMS) {
+        sum->unknown = true;
+        return;
+    }
+    if (k == sum->count) {
+        sum->terms[sum->count++] = e;
+        sum->factors[k] = 0;
+    }
+    sum->unknown |= __builtin_add_overflow(sum->factors[k], factor, &sum->factors[k]);
 }
 
-/* upper - lower, a constant wherever the two differ by one. */
+/* Adds e, factor times. Narrow numbers are taken as if they did not wrap: what they wrap to is the bound of no
+ * slice. */
+static void add_linear(linear *sum, const ir_expr *e, int64_t factor)
+{
+    int64_t number = 0;
+    e = without_widening(e);
+    if (ir_is_const_int(e, &number)) {
+        sum->unknown |= __builtin_mul_overflow(number, factor, &number);
+        sum->unknown |= __builtin_add_overflow(sum->constant, number, &sum->constant);
+    } else if (e->kind == IR_BINARY && (e->op == IR_ADD || e->op == IR_SUB)) {
+        int64_t other = factor;
+        sum->unknown |= e->op == IR_SUB && __builtin_sub_overflow(0, factor, &other);
+        add_linear(sum, e->a, factor);
+        add_linear(sum, e->b, other);
+    } else if (e->kind == IR_BINARY && e->op == IR_MUL &&
+               (ir_is_const_int(e->b, &number) || ir_is_const_int(e->a, &number))) {
+        const bool second = ir_is_const_int(e->b, &number);
+        sum->unknown |= __builtin_mul_overflow(number, factor, &factor);
+        add_linear(sum, second ? e->a : e->b, factor);
+    } else {
+        add_term(sum, e, factor);
+    }
+}
+
+/* upper - lower, a constant wherever the two differ by one: also (i + 1) * 8 - i * 8. */
 static const ir_expr *extent_of(lowering *fl, const ir_expr *lower, const ir_expr *upper,
                                 pypto_span span)
 {
-    int64_t above = 0;
-    int64_t below = 0;
-    const ir_expr *x = split_constant(upper, &above);
-    const ir_expr *y = split_constant(lower, &below);
-    if (ir_expr_equal(x, y))
-        return ir_int(fl->a, above - below);
+    linear difference = {0};
+    add_linear(&difference, upper, 1);
+    add_linear(&difference, lower, -1);
+    for (int32_t i = 0; i < difference.count; i++)
+        difference.unknown |= difference.factors[i] != 0;
+    if (!difference.unknown)
+        return ir_int(fl->a, difference.constant);
     return ir_binary(fl->a, IR_SUB, upper, lower, PYPTO_INDEX, span);
 }
 

@@ -77,6 +77,38 @@ def test_slices_with_bounds_of_any_integer_type(dtype):
     np.testing.assert_array_equal(y[0], [x[0, 0, 1], x[0, 1, 1], x[0, 1, 2], x[0, 2, 2]])
 
 
+@pytest.mark.parametrize("dtype", ["INT8", "UINT16", "INT32", "INDEX"])
+def test_slices_whose_bounds_differ_by_a_constant(dtype):
+    """However they are written: as multiples, or counted from the end."""
+    kernel = f"""
+        k = pl.cast(pl.read(x, [0, 0, 1]), pl.{dtype})
+        i = pl.read(x, [0, 0, 2])
+        y[0:2, 0:4] = x[0, 2 * k : (k + 1) * 2, k * 4 : 4 * (k + 1)]
+        y[2:3, :] = x[1, 4 - i - k : 5 - k - i, :]
+        y[3:4, 0:4] = x[2, k + i : i + 1 + k, 8 - 3 * (k + 1) : 3 + (k + 3) * 2 - k * 5]
+        """
+    x, y = run(kernel)
+    np.testing.assert_array_equal(y[0, 0:2, 0:4], x[0, 0, 2:4, 4:8])
+    np.testing.assert_array_equal(y[0, 2], x[0, 1, 1])
+    np.testing.assert_array_equal(y[0, 3, 0:4], x[0, 2, 3, 2:6])
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        "2 * k : (k + 1) * 3",
+        "k : i",
+        "k * i : (k + 1) * i",
+        "k : k * 4611686018427387904 * 4 + k + 1",
+        # more terms than are looked at
+        "k : k + 1 + i * k - k * i * 1 + " + " + ".join(f"i // {n}" for n in range(1, 9)),
+    ],
+)
+def test_slices_whose_bounds_do_not(bounds):
+    with pytest.raises(pypto.Error, match="only known at run time"):
+        run(f"k = pl.cast(pl.read(x, [0, 0, 1]), pl.INDEX)\ni = pl.read(x, [0, 0, 2])\ny[0:1, :] = x[0, {bounds}, :]")
+
+
 def test_a_narrowed_bound_is_another_number():
     with pytest.raises(pypto.Error, match="only known at run time"):
         run("i = pl.read(x, [0, 0, 1])\ny[0:1, :] = x[0, pl.cast(i, pl.INT8) : i + 1, :]")
