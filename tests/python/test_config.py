@@ -44,7 +44,8 @@ def test_device_ids_are_integers(ids):
 
 def test_run_config_defaults():
     config = RunConfig()
-    assert len(dataclasses.fields(config)) == 27
+    assert len(dataclasses.fields(config)) == 28
+    assert config.lint == "warn"
     assert (config.platform, config.device_id, config.rtol) == ("a2a3sim", 0, 1e-5)
     assert config.distributed_config is None and config.backend_type == "Ascend910B"
     assert not config.any_dfx_enabled() and not config.save_kernels

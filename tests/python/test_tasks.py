@@ -182,7 +182,7 @@ def test_a_deferring_scope_has_no_options():
 
 def test_a_deferred_wait_needs_an_int32_window():
     body = gate("pld.system.defer_wait(x, [0, 0], 0)")
-    refused(body, InvalidOperationError, "must be a DistributedTensor")
+    refused(body, ValueError, "must be a DistributedTensor")
     body = gate("pld.system.defer_wait(win2, [0, 0], 0)")
     text = text_of(body).replace("sig: pl.InOut", "win2: pl.InOut[pld.DistributedTensor[[1, 1], pl.FP32]],\n         sig: pl.InOut")
     text = text.replace("chip(x[r], z[r], win, sig", "chip(x[r], z[r], win, pld.window(sb, [1, 1], dtype=pl.FP32), sig")
