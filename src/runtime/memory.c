@@ -128,6 +128,12 @@ static bool drop_empty(memory *of, memory *spare)
     return any;
 }
 
+static bool drop_all_empty(memory *m, memory *spare)
+{
+    const bool own = drop_empty(m, spare);
+    return drop_empty(spare, spare) || own;
+}
+
 pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block)
 {
     *block = memory_reuse(m, spare, bytes);
@@ -137,7 +143,7 @@ pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block)
     rounded = size_add(bytes, CACHE_LINE, &rounded) ? rounded : INT64_MAX;
     const int64_t size = rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES;
     pypto_status status = new_chunk(m, spare, size);
-    if (status.kind != PYPTO_ERROR_NONE && (drop_empty(m, spare) | drop_empty(spare, spare))) {
+    if (status.kind != PYPTO_ERROR_NONE && drop_all_empty(m, spare)) {
         pypto_status_clear(&status);
         status = new_chunk(m, spare, size);
     }
