@@ -39,7 +39,9 @@ typedef enum pld_use {
     PLD_READS = 2,
     PLD_WRITES = 4, /* own slice or a peer's */
     PLD_NOTIFIES = 8,
-    PLD_AWAITS = 16
+    PLD_AWAITS = 16,
+    PLD_FENCES =
+        32 /* comes between the uses of all windows of the domain before it and behind it */
 } pld_use;
 
 /* What a parameter of the host function promises. `shape` entries below 0 are dynamic: -1 - k names

@@ -324,7 +324,8 @@ static const char *uses_of(emitter *e, const ir_var *param)
                  {PLD_READS, "PLD_READS"},
                  {PLD_WRITES, "PLD_WRITES"},
                  {PLD_NOTIFIES, "PLD_NOTIFIES"},
-                 {PLD_AWAITS, "PLD_AWAITS"}};
+                 {PLD_AWAITS, "PLD_AWAITS"},
+                 {PLD_FENCES, "PLD_FENCES"}};
     if (param->uses == 0)
         return "0";
     text out = {.a = e->a};

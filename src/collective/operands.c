@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool same_domain(const pld_tensor *a, const pld_tensor *b)
+bool same_domain(const pld_tensor *a, const pld_tensor *b)
 {
     const pld_comm *x = a->window->comm, *y = b->window->comm;
     return x->nranks == y->nranks && memcmp(x->devices, y->devices, (size_t)x->nranks) == 0;

@@ -4,6 +4,8 @@
 
 #include "collective/channel.h"
 
+/* Whether the same devices share the two windows. */
+bool same_domain(const pld_tensor *a, const pld_tensor *b);
 /* The target of a collective: a packed window of the signal's domain that shares no byte with it. Fails
  * otherwise; `role` is what the message calls it. */
 void need_window(pld_core *core, const char *role, const pld_tensor *tensor,

@@ -226,22 +226,23 @@ static int32_t param_named(const op_def *def, const char *start, size_t length)
     return -1;
 }
 
-/* "r:a w:b n:c a:d c:e" */
+/* "r:a w:b n:c a:d c:e f:g" */
 static void parse_effects(const op_row *row, op_def *def)
 {
     for (const char *at = row->effects; *at != '\0';) {
         size_t length = strcspn(at, " ");
         int32_t param = length > 2 && at[1] == ':' ? param_named(def, at + 2, length - 2) : -1;
-        if (param < 0 || strchr("rwnac", at[0]) == NULL) {
+        if (param < 0 || strchr("rwnacf", at[0]) == NULL) {
             note_problem(row->id_name);
             return;
         }
         const uint32_t bit = 1u << param;
-        def->reads |= strchr("rac", at[0]) != NULL ? bit : 0;
-        def->writes |= strchr("wnc", at[0]) != NULL ? bit : 0;
+        def->reads |= strchr("racf", at[0]) != NULL ? bit : 0;
+        def->writes |= strchr("wncf", at[0]) != NULL ? bit : 0;
         def->notifies |= at[0] == 'n' ? bit : 0;
         def->awaits |= at[0] == 'a' ? bit : 0;
-        def->signals |= at[0] == 'c' ? bit : 0;
+        def->signals |= at[0] == 'c' || at[0] == 'f' ? bit : 0;
+        def->fences |= at[0] == 'f' ? bit : 0;
         at += length;
         at += strspn(at, " ");
     }

@@ -4,6 +4,7 @@
  * that is not over and uses the same memory in a way that matters: exact to the element, found by
  * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
  * many lets them run in between. */
+#include "collective/operands.h"
 #include "runtime/box.h"
 #include "runtime/overlap.h"
 #include "runtime/rank.h"
@@ -185,14 +186,32 @@ static bool uses_conflict(uint32_t earlier, uint32_t later)
            (earlier & (PLD_READS | PLD_NOTIFIES)) != 0;
 }
 
+static bool uses_data(uint32_t uses)
+{
+    return (uses & (PLD_READS | PLD_WRITES | PLD_NOTIFIES)) != 0;
+}
+
+/* Whether one of the two is a barrier of a wrapper, and the other does something in a window of its domain. A
+ * task that only waits there is left alone: what it waits for may come behind the barrier. */
+static bool is_fenced(const pld_tensor *a, uint32_t uses_a, const pld_tensor *b, uint32_t uses_b)
+{
+    const bool fences = ((uses_a & PLD_FENCES) != 0 && uses_data(uses_b)) ||
+                        ((uses_b & PLD_FENCES) != 0 && uses_data(uses_a));
+    return fences && a->window != NULL && b->window != NULL && same_domain(a, b);
+}
+
 /* Whether a later access to `tensor` must wait for the task. */
 static bool must_wait(const task *earlier, const pld_tensor *tensor, byte_range range,
                       uint32_t later)
 {
-    for (int32_t i = 0; i < earlier->arguments.count; ++i)
-        if (uses_conflict(uses_of(earlier, i), later) &&
-            views_overlap(earlier->arguments.args[i].tensor, earlier->ranges[i], tensor, range))
+    for (int32_t i = 0; i < earlier->arguments.count; ++i) {
+        const uint32_t uses = uses_of(earlier, i);
+        const pld_tensor *other = earlier->arguments.args[i].tensor;
+        if (uses != 0 && is_fenced(other, uses, tensor, later))
             return true;
+        if (uses_conflict(uses, later) && views_overlap(other, earlier->ranges[i], tensor, range))
+            return true;
+    }
     return earlier->tested.data != NULL && uses_conflict(PLD_READS, later) &&
            views_overlap(&earlier->tested, earlier->tested_range, tensor, range);
 }

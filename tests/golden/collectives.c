@@ -209,7 +209,7 @@ static void barrier_entry(pld_core *core, const pld_arg *args)
 #line 210 "program.c"
 static const pld_param barrier_params[] = {
     {"NR", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INDEX, 0, {0}, -1, 0},
-    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1, PLD_READS | PLD_WRITES},
+    {"signal", PLD_PARAM_WINDOW, PLD_INOUT, PYPTO_INT32, 2, {-1, 1}, -1, PLD_READS | PLD_WRITES | PLD_FENCES},
 };
 static const char *const barrier_dims[] = {"NR"};
 static const pld_function barrier_function = {

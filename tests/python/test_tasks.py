@@ -530,3 +530,64 @@ def test_kernels_and_hosts_submit_nothing():
     x, z = inputs()
     with pytest.raises(ParserSyntaxError, match="only be used in a per-device wrapper"):
         from_text(text)["host"](x, z, config=config(1))
+
+
+# ---- a barrier as a task of a wrapper ----
+
+FENCED = """
+Row = pl.Tensor[[1, 8], pl.INT32]
+Box = pld.DistributedTensor[[1, 8], pl.INT32]
+Cells = pld.DistributedTensor[[NR, 1], pl.INT32]
+
+@pl.jit
+def chip(x: Row, y: pl.Out[Row], box: pl.InOut[Box], signal: pl.InOut[Cells], bell: pl.InOut[Cells]):
+    me = pld.rank(pld.get_comm_ctx(box))
+    n = pld.nranks(pld.get_comm_ctx(box))
+{body}
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 1, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 1, 8], pl.INT32]]):
+    box_buf = pld.alloc_window_buffer([1, 8], dtype=pl.INT32)
+    signal_buf = pld.alloc_window_buffer([NR], dtype=pl.INT32)
+    bell_buf = pld.alloc_window_buffer([NR], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        box = pld.window(box_buf, [1, 8], dtype=pl.INT32)
+        signal = pld.window(signal_buf, [NR, 1], dtype=pl.INT32)
+        bell = pld.window(bell_buf, [NR, 1], dtype=pl.INT32)
+        chip(x[r], y[r], box, signal, bell, device=r)
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_a_barrier_of_a_wrapper_comes_between_tasks_that_share_nothing_with_it(ranks, transport):
+    """They are in a window of its domain. A hundred times: without the order it goes wrong within a few."""
+    body = """
+    for i in pl.range(100):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pld.tensor.put(box, (me + 1) % n, x)
+        pld.tensor.barrier(signal)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            y[:, :] = pl.add(y, box)
+            box[:, :] = pl.tile.full([1, 8], pl.INT32, 0)
+        pld.tensor.barrier(signal)
+"""
+    x = np.arange(1, ranks * 8 + 1, dtype=np.int32).reshape(ranks, 1, 8)
+    y = np.zeros_like(x)
+    from_text(FENCED.format(body=body))["host"](x, y, config=config(ranks))
+    np.testing.assert_array_equal(y, 100 * np.roll(x, 1, axis=0))
+
+
+def test_a_barrier_of_a_wrapper_does_not_hold_up_waits(transport):
+    """What a task waits for may come behind the barrier."""
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(bell, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+        y[:, :] = x
+    pld.tensor.barrier(signal)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.notify(bell, (me + 1) % n, [0, 0], 1, op=pld.NotifyOp.Set)
+"""
+    x = np.arange(24, dtype=np.int32).reshape(3, 1, 8)
+    y = np.zeros_like(x)
+    from_text(FENCED.format(body=body))["host"](x, y, config=config(3))
+    np.testing.assert_array_equal(y, x)
