@@ -585,6 +585,8 @@ void lower_block(lowering *fl, const syntax_block *block)
     int64_t i = 0;
     while (i < block->count && !fl->terminated)
         lower_stmt(fl, block->items[i++]);
+    if (i == block->count)
+        return;
     syntax_block rest = *block;
     rest.items += i;
     rest.count -= i;
