@@ -200,7 +200,7 @@ def limited(statement):
 
 @pytest.mark.parametrize("name", TURNS)
 def test_turns_of_a_loop_share_memory(name):
-    """Together 3 GiB and more."""
+    """Together 3 GiB and more: the compiler has put a release behind the last use of each."""
     done = limited(f"x, y = run(TURNS[{name!r}], n=100)\nassert (y == 2 * x).all()\nprint('same')")
     assert (done.stdout, done.returncode) == ("same\n", 0), done.stderr
 
