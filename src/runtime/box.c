@@ -395,8 +395,30 @@ static box in_bytes(const box *b, int64_t *target_stride, int64_t *source_stride
     return (box){b->target, target_stride, b->source, source_stride, extents, b->ndim, 1};
 }
 
+/* Bytes of a box that lies without a gap in both places, or -1. */
+static int64_t packed_bytes(const box *b)
+{
+    int64_t run = 1;
+    for (int32_t d = b->ndim - 1; d >= 0; --d) {
+        if (b->extents[d] != 1 && (b->target_stride[d] != run || b->source_stride[d] != run))
+            return -1;
+        run *= b->extents[d];
+    }
+    return run * b->width;
+}
+
+/* Small boxes without gaps are most of all boxes: for these the reduction would cost more than the copy. */
+#define SMALL_BYTES 4096
+
 void box_move(pld_core *core, const box *b, box_mode mode, pypto_dtype dtype)
 {
+    if (mode == BOX_COPY && !pypto_dtype_packed(dtype)) {
+        const int64_t bytes = packed_bytes(b);
+        if (bytes >= 0 && bytes <= SMALL_BYTES) {
+            memmove(b->target, b->source, (size_t)bytes);
+            return;
+        }
+    }
     loops l;
     box bytes;
     int64_t target_stride[PYPTO_MAX_DIMS], source_stride[PYPTO_MAX_DIMS], extents[PYPTO_MAX_DIMS];
