@@ -252,7 +252,7 @@ OUTSIDE = [
     ("me - 9", "[0, 0]", "peer -[89] does not exist"),
     ("nxt", "[me + 1, 0]", r"a remote store of \[1, 8\] at \[[12], 0\] leaves window 'win_buf' \(parameter 'win'\) of shape \[1, 8\]: dimension 0"),
     ("nxt", "[0, me - 5]", "negative index -[45] in dimension 1"),
-    ("nxt", "[0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904]", "dimension 1 ends at 8"),
+    ("nxt", "[0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904]", "dimension 1 ends at 8|negative index -9223372036854775808 in dimension 1"),
 ]
 
 
