@@ -13,6 +13,7 @@ from transfers import (
     FLOATS,
     INTS,
     array,
+    assert_fails,
     assert_same,
     host_of,
     run,
@@ -97,39 +98,44 @@ def boxes(seed, count):
         )
 
 
+def parts(seed):
+    """Twelve boxes between two ranks, and three of them at 64."""
+    return [(2, *each) for each in enumerate(boxes(seed, 12))] + [(64, *each) for each in enumerate(boxes(seed, 3))]
+
+
 def part(offsets, extents):
     return tuple(slice(o, o + e) for o, e in zip(offsets, extents))
 
 
-@pytest.mark.parametrize("number, box", enumerate(boxes(4, 12)), ids=lambda value: str(value))
-def test_part_put(number, box):
+@pytest.mark.parametrize("ranks, number, box", parts(4), ids=str)
+def test_part_put(ranks, number, box):
     source, target, at, to, extents = box
     dtype = DTYPES[number % len(DTYPES)]
-    x = values((2, *source), dtype, seed=number)
+    x = values((ranks, *source), dtype, seed=number)
     body = f"""
 pld.tensor.put(win, nxt, inp, {to}, {at}, {extents})
 ARRIVE 1
 pld.tensor.get(out, me, win)
 """
-    expected = np.zeros((2, *target), array(x).dtype)
-    for r in range(2):
-        expected[r][part(to, extents)] = array(x)[1 - r][part(at, extents)]
+    expected = np.zeros((ranks, *target), array(x).dtype)
+    for r in range(ranks):
+        expected[r][part(to, extents)] = array(x)[r - 1][part(at, extents)]
     assert_same(run(body, x, dtype, out=target, win=target), expected)
 
 
-@pytest.mark.parametrize("number, box", enumerate(boxes(5, 12)), ids=lambda value: str(value))
-def test_part_get(number, box):
+@pytest.mark.parametrize("ranks, number, box", parts(5), ids=str)
+def test_part_get(ranks, number, box):
     source, target, at, to, extents = box
     dtype = DTYPES[number % len(DTYPES)]
-    x = values((2, *source), dtype, seed=number)
+    x = values((ranks, *source), dtype, seed=number)
     body = f"""
 pld.tensor.put(win, me, inp)
 ARRIVE 1
 pld.tensor.get(out, nxt, win, dst_offsets={to}, src_offsets={at}, shape={extents})
 """
-    expected = np.zeros((2, *target), array(x).dtype)
-    for r in range(2):
-        expected[r][part(to, extents)] = array(x)[1 - r][part(at, extents)]
+    expected = np.zeros((ranks, *target), array(x).dtype)
+    for r in range(ranks):
+        expected[r][part(to, extents)] = array(x)[(r + 1) % ranks][part(at, extents)]
     assert_same(run(body, x, dtype, out=target, win=source), expected)
 
 
@@ -419,32 +425,25 @@ def test_a_kernel_only():
 # ---- what is found when it runs ----
 
 OUTSIDE = [
-    ("pld.tensor.put(win, me + 7, inp)", r"peer [78] does not exist: the domain of window 'win_buf' \(parameter 'win'\) has ranks 0 to 1$"),
-    ("pld.tensor.get(out, me - 9, win)", "peer -[89] does not exist"),
-    ("pld.tensor.put(win, nxt, inp, [me + 1, 0], [0, 0], [1, 8])", r"a put of \[1, 8\] at \[[12], 0\] leaves window 'win_buf' \(parameter 'win'\) of shape \[1, 8\]: dimension 0"),
-    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, me + 5], [1, 4])", r"a put of \[1, 4\] at \[0, [56]\] leaves parameter 'inp' of shape \[1, 8\]: dimension 1 ends at 8"),
-    ("pld.tensor.get(out, nxt, win, [0, me - 7], [0, 0], [1, 4])", r"a get of \[1, 4\] at \[0, -[67]\] leaves parameter 'out'"),
-    ("pld.tensor.get(out, nxt, win, [0, 0], [me + 9, 0], [1, 4])", "leaves window 'win_buf'"),
-    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me + 2, 4], chunk_rows=1)", "dimension 0 ends at 1"),
-    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me - 2, 4], chunk_rows=1)", "a put of"),
-    ("pld.tensor.put(win, nxt, inp, [0, pl.cast(me + 1, pl.INDEX) * 4611686018427387904], [0, 0], [1, 8])", "dimension 1 ends at 8|negative index -9223372036854775808 in dimension 1"),
-    ("pld.remote_store(inp[0:1, 0:8], win, nxt, [0, me + 1])", "a remote store of"),
-    ("pld.remote_store(inp[0:1, 0:8], win, me + 2, [0, 0])", "peer [23] does not exist"),
+    ("pld.tensor.put(win, me + n, inp)", r"peer <me + n> does not exist: the domain of window 'win_buf' \(parameter 'win'\) has ranks 0 to <n - 1>$"),
+    ("pld.tensor.get(out, me - n, win)", "peer <me - n> does not exist"),
+    ("pld.tensor.put(win, nxt, inp, [me + 1, 0], [0, 0], [1, 8])", r"a put of \[1, 8\] at \[<me + 1>, 0\] leaves window 'win_buf' \(parameter 'win'\) of shape \[1, 8\]: dimension 0"),
+    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, me + 5], [1, 4])", r"a put of \[1, 4\] at \[0, <me + 5>\] leaves parameter 'inp' of shape \[1, 8\]: dimension 1 ends at 8"),
+    ("pld.tensor.get(out, nxt, win, [0, me - n], [0, 0], [1, 4])", r"a get of \[1, 4\] at \[0, <me - n>\] leaves parameter 'out'"),
+    ("pld.tensor.get(out, nxt, win, [0, 0], [me + 9, 0], [1, 4])", r"a get of \[1, 4\] at \[<me + 9>, 0\] leaves window 'win_buf'"),
+    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me + 2, 4], chunk_rows=1)", r"a put of \[<me + 2>, 4\] at \[0, 0\] leaves .*: dimension 0 ends at 1"),
+    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me - n, 4], chunk_rows=1)", r"a put of \[<me - n>, 4\]"),
+    ("pld.tensor.put(win, nxt, inp, [0, pl.cast(me % 2 + 1, pl.INDEX) * 4611686018427387904], [0, 0], [1, 8])", "dimension 1 ends at 8|negative index -9223372036854775808 in dimension 1"),
+    ("pld.remote_store(inp[0:1, 0:8], win, nxt, [0, me + 1])", r"a remote store of \[1, 8\] at \[0, <me + 1>\] leaves window 'win_buf'"),
+    ("pld.remote_store(inp[0:1, 0:8], win, me + n, [0, 0])", "peer <me + n> does not exist"),
     ("pld.tensor.put(win[0:1, 0:4], nxt, inp, [0, me + 1], [0, 0], [1, 4])", r"dimension 1 ends at 4"),
 ]
 
 
+@pytest.mark.parametrize("ranks", [2, 64])
 @pytest.mark.parametrize("statement, words", OUTSIDE, ids=lambda value: value)
-def test_outside_at_run_time(statement, words, transport):
-    text = text_of(statement, "FP32", [1, 8])
-    (line,) = [number for number, each in enumerate(text.splitlines(), 1) if statement in each]
-    host = from_text(text)["host"]
-    x = values((2, 1, 8), "FP32")
-    with pytest.raises(pypto.DeviceError) as caught:
-        host(x, np.zeros_like(x), config=config(2))
-    assert re.search(words, caught.value.message, re.MULTILINE), caught.value.message
-    assert f":{line}" in str(caught.value)
-    assert "rank" in str(caught.value)
+def test_outside_at_run_time(statement, words, ranks, transport):
+    assert_fails(statement, statement, words, "FP32", [1, 8], ranks)
 
 
 # ---- the tensor form of remote_store ----

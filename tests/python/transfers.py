@@ -9,9 +9,13 @@ type. The statements see
 and the lines `ARRIVE k` (notify every rank that my k-th part is done, and wait for theirs).
 """
 
+import re
+
 import numpy as np
+import pytest
 import torch
 
+import pypto
 from programs import config, from_text
 
 INTS = ["INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"]
@@ -94,6 +98,22 @@ def run(body, inputs, dtype, out=None, win=None):
     outputs = zeros((ranks, *(shape if out is None else out)), dtype)
     host(inputs, outputs, config=config(ranks))
     return outputs
+
+
+def assert_fails(body, statement, words, dtype, shape, ranks):
+    """The ranks fail at `statement`, with a message that matches `words`. There <me + 1> stands for what it is in the
+    rank that the error names, and `n` for the number of ranks."""
+    text = text_of(body, dtype, shape)
+    (line,) = [number for number, each in enumerate(text.splitlines(), 1) if statement in each]
+    x = values((ranks, *shape), dtype)
+    with pytest.raises(pypto.DeviceError) as caught:
+        from_text(text)["host"](x, np.zeros_like(x), config=config(ranks))
+    error = caught.value
+    names = {"me": int(re.search(r"rank (\d+): ", error.message)[1]), "n": ranks}
+    words = re.sub("<(.*?)>", lambda number: str(eval(number[1], names)), words)
+    assert re.search(words, error.message, re.MULTILINE), error.message
+    assert error.span["line"] == line
+    assert f":{line}" in str(error)
 
 
 def zeros(shape, dtype):
