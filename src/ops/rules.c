@@ -214,23 +214,26 @@ static bool check_list(op_call *call, int32_t index)
     return true;
 }
 
-/* NotifyOp.AtomicAdd or NotifyOp.Set; words in quotes: "rint" or "floor". */
+/* "NotifyOp.AtomicAdd or NotifyOp.Set", "ReduceOp.Sum, Max, Min, or Prod"; words in quotes: "rint" or "floor". */
 static const char *enum_choices(op_call *call, const op_param *param)
 {
-    const char *enumeration = param->enum_name;
-    int32_t count = 0;
-    const enum_member *all = enum_members(&count);
-    const char *choices = NULL;
-    for (int32_t i = 0; i < count; i++) {
-        const char *name =
-            param->kind == OPERAND_WORD
-                ? arena_printf(call->program->a, "\"%s\"", all[i].member)
-                : arena_printf(call->program->a, "%s.%s", all[i].enumeration, all[i].member);
-        if (strcmp(all[i].enumeration, enumeration) == 0)
-            choices =
-                choices == NULL ? name : arena_printf(call->program->a, "%s or %s", choices, name);
+    int32_t total = 0, count = 0, seen = 0;
+    const enum_member *all = enum_members(&total);
+    for (int32_t i = 0; i < total; i++)
+        count += strcmp(all[i].enumeration, param->enum_name) == 0 ? 1 : 0;
+    text out = {.a = call->program->a};
+    for (int32_t i = 0; i < total; i++) {
+        if (strcmp(all[i].enumeration, param->enum_name) != 0)
+            continue;
+        const bool first = seen++ == 0;
+        if (param->kind == OPERAND_WORD)
+            text_printf(&out, "%s\"%s\"", first ? "" : " or ", all[i].member);
+        else if (first || count == 2)
+            text_printf(&out, "%s%s.%s", first ? "" : " or ", param->enum_name, all[i].member);
+        else
+            text_printf(&out, "%s%s", seen == count ? ", or " : ", ", all[i].member);
     }
-    return choices == NULL ? enumeration : choices;
+    return count > 0 ? out.bytes : param->enum_name;
 }
 
 /* What was probably meant by a word that is no member. */

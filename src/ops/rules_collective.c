@@ -150,7 +150,7 @@ static bool check_distinct(op_call *call, const char *first, const char *second)
         return true;
     if (!on_host(call))
         return rule_fail(call, DIAG_BAD_ARGUMENTS, y, "allocate a window for each",
-                         "%s and %s must be different window allocations", first, second);
+                         "%s and %s must be different windows", first, second);
     return rule_fail(
         call, DIAG_BAD_HOST_COLLECTIVE, y, "allocate a buffer for each",
         "%s and %s must be different window allocations, but '%s' and '%s' are views of "

@@ -9,7 +9,6 @@ import torch
 
 import pypto
 from programs import config, from_text
-from pypto.language.parser import ParserError
 from transfers import DTYPES, FLOATS, INTS, array, assert_same, small_values, values, zeros
 
 # ---- what is refused ----
@@ -50,83 +49,6 @@ def compile_host(body, everywhere=True):
             lines += ["for r in pl.range(n):", f"    {kernel}({name}, device=r)"]
     lines += body.strip().split("\n")
     return from_text(PROGRAM.format(body="\n".join("    " + line for line in lines)))["host"].compile()
-
-
-@pytest.mark.parametrize(
-    "body, words",
-    [
-        # operands
-        ("pld.tensor.allreduce(a, pld.window(a_buf, [4], dtype=pl.INT32))", "src and signal must be different window"),
-        (
-            "pld.tensor.broadcast(a, pld.window(a_buf, [4], dtype=pl.INT32), root=0)",
-            "target and signal must be different window allocations",
-        ),
-        (
-            "pld.tensor.all_to_all(a, b, pld.window(a_buf, [4], dtype=pl.INT32))",
-            "input and signal must be different window allocations",
-        ),
-        ("pld.tensor.all_to_all(a, pld.window(a_buf, [4, 8], dtype=pl.FP32), s)", "input and target must be different"),
-        ("pld.tensor.all_to_all_v(a, b, s, c, s)", "signal and recv_counts must be different window allocations"),
-        ("pld.tensor.all_to_all_v(a, b, s, d, d)", "send_counts and recv_counts must be different window"),
-        (
-            "pld.tensor.all_to_all_v(a, b, s, c, pld.window(b_buf, [4, 1], dtype=pl.INT32))",
-            "target and recv_counts must be different window allocations",
-        ),
-        ("pld.tensor.all_to_all(x[0], b, s)", "input must be a window-bound DistributedTensor"),
-        ("pld.tensor.allgather(x[0, 0:1, :], b, s)", "input must be a window-bound DistributedTensor"),
-        # signals
-        (
-            "pld.tensor.allreduce(a, pld.window(s_buf, [n, n], dtype=pl.INT32))",
-            r"rank-2 signal shape\[1\] must be const",
-        ),
-        (
-            "pld.tensor.allreduce(a, c, core_num=2)",
-            "rank-1 signal is valid only when one signal lane is required",
-        ),
-        ("pld.tensor.allreduce(a, s, core_num=2)", "must be at least the required lane count"),
-        ("pld.tensor.allreduce(a, mode='ring')", "requires an explicit signal"),
-        ("pld.tensor.allreduce(a, s, mode='ring', core_num=2)", "does not support core_num > 1"),
-        (
-            "pld.tensor.allreduce(a, pld.window(s_buf, [6, 4], dtype=pl.INT32), mode='ring')",
-            r"must be at least 2\*\(NR-1\) \+ 1",
-        ),
-        # places
-        ("touch(pld.tensor.allreduce(a), device=0)", "must be a direct assignment"),
-        ("a = pld.tensor.allreduce(pld.tensor.allreduce(a))", "must be a direct assignment"),
-        (
-            "for i in pl.range(3):\n    pld.tensor.allreduce(a)",
-            "without an explicit signal is not supported inside a for/while",
-        ),
-        (
-            "for i in pl.range(3):\n    pld.tensor.all_to_all_v(a, b, s, c, d)",
-            "all_to_all_v is not supported inside a for/while loop",
-        ),
-    ],
-)
-def test_refused(body, words):
-    with pytest.raises(ValueError, match=words):
-        compile_host(body)
-
-
-@pytest.mark.parametrize(
-    "body, words",
-    [
-        ("pld.tensor.allreduce(a, None)", "signal cannot be None"),
-        ("pld.tensor.allreduce(a, s, core_num=0)", "core_num must be positive"),
-        ("pld.tensor.allreduce(a, s, mode='tree')", 'mode must be "ring" or "mesh"'),
-        ("pld.tensor.allreduce(x, s)", "target must be a DistributedTensor"),
-        ("pld.tensor.barrier(x)", "signal must be a DistributedTensor"),
-        ("pld.tensor.barrier()", "positional argument"),
-        ("pld.tensor.broadcast(a, s)", "root"),
-        ("pld.tensor.broadcast(a, s, root=-1)", "root rank must be non-negative"),
-        ("pld.tensor.allreduce(a, b)", "signal must have INT32 element type"),
-        ("pld.tensor.barrier(pld.window(s_buf, [n, 1, 1], dtype=pl.INT32))", "signal must be 1D"),
-        ("pld.tensor.allreduce(a, c, mode='ring')", "signal must be 2D"),
-    ],
-)
-def test_refused_as_in_kernels(body, words):
-    with pytest.raises(ParserError, match=words):
-        compile_host(body)
 
 
 # ---- which devices ----
