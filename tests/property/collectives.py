@@ -1,8 +1,8 @@
 """Collectives in random schedules: which are drawn, what they compute, how they are written in a kernel and in a host
 function.
 
-A stream that has them has two windows [n, SIZE] for those that need a part for each rank, and three buffers of
-signals, so that consecutive collectives may use one signal or several."""
+A stream that has them has two windows [n, SIZE] for those that need a part for each rank, two of [n * m, SIZE] and two of
+counts for all_to_all_v, and three buffers of signals, so that consecutive collectives may use one signal or several."""
 
 import re
 
@@ -23,7 +23,13 @@ class Collectives:
     def signals(self):
         if not self.collective:
             return {}
-        return {"sig": [self.n, 1], "ring": [2 * self.n - 1, self.n], "many": [SIGNALS * self.n]}
+        return {
+            "sig": [self.n, 1],
+            "ring": [2 * self.n - 1, self.n],
+            "many": [SIGNALS * self.n],
+            "send": [self.n, 1],
+            "recv": [self.n, 1],
+        }
 
     def signal(self):
         at = self.chooser.randint(0, SIGNALS - 1) * self.n
@@ -83,7 +89,7 @@ class Collectives:
 
     def join(self, host=False):
         """One collective of all ranks. Of the host: its text, or None if none can stand here."""
-        kinds = [self.broadcast, self.allgather, self.all_to_all]
+        kinds = [self.broadcast, self.allgather, self.all_to_all, self.all_to_all_v]
         if self.folds:
             kinds += [self.allreduce, self.allreduce, self.reduce_scatter]
         drawn = self.pick(kinds)(host)
@@ -91,7 +97,7 @@ class Collectives:
             return None
         call, signal = drawn
         if host:  # where names are those of all streams
-            return re.sub(r"(?<!')\b(win\d+|sig|ring)(_buf)?\b", rf"\1_{self.number}\2", call(0).format(signal))
+            return re.sub(r"(?<!')\b(win\d+|sig|ring|send|recv)(_buf)?\b", rf"\1_{self.number}\2", call(0).format(signal))
         if self.chance(3):
             self.delay(self.chooser.randint(0, self.n - 1))
         self.each(call, [signal] * self.n)
@@ -182,3 +188,20 @@ class Collectives:
             return f"pld.tensor.all_to_all({inputs[q].name}{rows}, {target[0].name}, {{}})"
 
         return call, "sig" if host else self.signal()
+
+    def all_to_all_v(self, host):
+        target, inputs = (self.windows[w] for w in self.chooser.sample(self.blocks, 2))
+        rows = target[0].data.shape[0] // self.n
+        for q in range(self.n):
+            if host or self.chance(2):
+                continue
+            p = self.chooser.randint(0, self.n - 1)
+            self.sent_rows[q, p] = self.chooser.randint(0, rows)
+            self.emit(q, f"pl.write(send, [{self.peer(q, p)}, 0], {self.sent_rows[q, p]})")
+        whole = tuple(slice(0, k) for k in target[0].data.shape)
+        sent = np.stack([p.data for p in inputs]).reshape(self.n, self.n, rows, -1)
+        received = sent.swapaxes(0, 1).reshape(self.n, *target[0].data.shape)
+        self.exchange(target, inputs, [whole] * self.n, received.copy())
+        self.received_rows = self.sent_rows.T.copy()
+        call = f"pld.tensor.all_to_all_v({inputs[0].name}, {target[0].name}, {{}}, send, recv)"
+        return lambda q: call, "sig"  # which has to be of two dimensions

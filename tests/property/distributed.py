@@ -189,6 +189,9 @@ class Program:
             counted = rows(np.arange(len(s.segments)), tokens[0])
             kind = f"pl.InOut[pl.Tensor[[{ranks}, {len(s.segments)}], pl.INT32]]"
             yield f"token_{s.number}", kind, (tokens, counted)
+            none = np.zeros((ranks, len(s.devices)), np.int32)
+            kind = f"pl.InOut[pl.Tensor[[{ranks}, {len(s.devices)}], pl.INT32]]"
+            yield f"counts_{s.number}", kind, (none, rows(s.received_rows, none[0]))
             for w, ((r, c), dump) in enumerate(zip(s.shapes, s.dumps)):
                 empty = np.zeros((ranks, r, c), NUMPY[s.dtype])
                 kind = f"pl.InOut[pl.Tensor[[{ranks}, {r}, {columns_of(s.dtype, c)}], {dtype}]]"
@@ -206,7 +209,7 @@ class Program:
 
     def dtype(self, name):
         """Element type of one of the host's parameters."""
-        if name == "delays" or name.startswith("token"):
+        if name == "delays" or name.startswith(("token", "counts")):
             return "INT32"
         return self.streams[int(name.removeprefix("out") if name.startswith("out") else name.split("_")[1])].dtype
 

@@ -31,7 +31,7 @@ STORAGE = ["FP8E4M3FN", "FP8E5M2", "FP8E8M0", *PACKED]
 NUMPY = values.NUMPY | {name: np.dtype("u1") for name in STORAGE}
 FULL = (slice(0, ROWS), slice(0, COLUMNS))
 # How parameters begin that are windows.
-WINDOWS = ("win", "bell", "sig", "ring", "many")
+WINDOWS = ("win", "bell", "sig", "ring", "many", "send", "recv")
 
 
 def adds(dtype):
@@ -73,7 +73,10 @@ class Stream(Collectives):
         ]
         self.collective = collective
         self.parts = [len(self.shapes), len(self.shapes) + 1] if collective else []
-        self.shapes += [(n, self.part_columns())] * 2 if collective else []
+        self.blocks = [len(self.shapes) + 2, len(self.shapes) + 3] if collective else []
+        if collective:
+            self.shapes += [(n, self.part_columns())] * 2
+            self.shapes += [(n * chooser.randint(1, 3), self.part_columns())] * 2
         kind = NUMPY[dtype]
         self.inputs = [rng.integers(0, {"BOOL": 2}.get(dtype, 256 if dtype in STORAGE else 4), (ROWS, COLUMNS)).astype(kind) for _ in devices]
         self.outputs = [np.zeros((ROWS, COLUMNS), kind) for _ in devices]
@@ -85,6 +88,7 @@ class Stream(Collectives):
             for w, shape in enumerate(self.shapes)
         ]
         self.dumps = []
+        self.sent_rows, self.received_rows = np.zeros((2, n, n), np.int32)  # counts of all_to_all_v: [of, for]
         self.clock = np.zeros((n, n), int)
         self.sent = np.zeros((n, n), int)  # notifies of a cell of its own for each (from, to)
         self.pending = []
@@ -328,6 +332,8 @@ class Stream(Collectives):
         for w, places in enumerate(self.windows):
             self.emit(None, f"pld.tensor.get(dump{w}, me, win{w})")
             self.dumps.append([p.data.copy() for p in places])
+        if self.collective:
+            self.emit(None, "for by in pl.range(n):", "    pl.write(counts, [by], pl.read(recv, [by, 0]))")
         return self.cut()
 
     # ---- text ----
@@ -338,6 +344,7 @@ class Stream(Collectives):
         yield "inp", f"pl.Tensor[[{ROWS}, {self.columns(COLUMNS)}], {kind}]"
         yield "out", f"pl.InOut[pl.Tensor[[{ROWS}, {self.columns(COLUMNS)}], {kind}]]"
         yield "token", f"pl.InOut[pl.Tensor[[{len(self.segments)}], pl.INT32]]"
+        yield "counts", f"pl.InOut[pl.Tensor[[{self.n}], pl.INT32]]"
         for w, (rows, columns) in enumerate(self.shapes):
             yield f"dump{w}", f"pl.InOut[pl.Tensor[[{rows}, {self.columns(columns)}], {kind}]]"
         for w, (rows, columns) in enumerate(self.shapes):
