@@ -44,6 +44,10 @@ typedef struct pypto_tensor {
     int64_t shape[PYPTO_MAX_DIMS];
     int64_t stride[PYPTO_MAX_DIMS];
     bool read_only; /* refused where the program writes */
+    /* NULL; or one address for each index of the first dimension, at most PYPTO_MAX_RANKS: its rows lie there, each
+     * packed, in resident memory of whatever rank (pypto_worker_alloc), and are distinct. `data` then means nothing,
+     * and the strides are those of a packed tensor. A dispatch takes (a part of) one of them. */
+    void *const *rows;
 } pypto_tensor;
 
 typedef struct pypto_argument {
@@ -145,8 +149,10 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_reset_windows(pypto_worker *
 PYPTO_API int64_t pypto_worker_domain_count(const pypto_worker *worker);
 
 /* A block of memory of a rank that stays until it is freed or the set is closed; its content is undefined. A tensor
- * argument that lies inside of it is passed to the program in place. The caller reads and writes it as any memory
- * while no call uses it. Fails (VALUE) for a rank that does not exist and sizes below 1, (MEMORY) when there is none. */
+ * argument that lies inside of it is passed to the program in place, which may dispatch it on that rank only: a call
+ * that brings resident memory starts nothing before its host function has ended well. The caller reads and writes the
+ * block as any memory while no call uses it. Fails (VALUE) for a rank that does not exist and sizes below 1, (MEMORY)
+ * when there is none. */
 PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_alloc(pypto_worker *worker, int32_t rank,
                                                           int64_t bytes, void **address);
 /* Waits for what is in flight, then frees the block. Fails (VALUE) unless it is one of this rank. */

@@ -218,6 +218,15 @@ static void host_main(void *argument)
     fiber_switch(host->fiber, host->main, true);
 }
 
+/* Posts what the host function has dispatched. When it has failed, the ranks are to drop that. */
+static void post_held(pld_host *host)
+{
+    if (!status_ok(host->status))
+        segment_poison(&host->w->seg, host->call);
+    for (int32_t device = 0; device < host->w->device_count; ++device)
+        queue_post(&host->w->writers[device]);
+}
+
 pypto_status call_host_function(pld_host *host)
 {
     /* The stack is the set's, kept from call to call: mapping one costs more than the rest of
@@ -238,6 +247,8 @@ pypto_status call_host_function(pld_host *host)
         host->status = diag_no_memory();
     }
     fiber_destroy(host->main);
+    if (host->holds)
+        post_held(host);
     for (int32_t device = 0; device < host->w->device_count; ++device)
         host->last[device] = host->w->writers[device].sequence;
     return host->status;

@@ -1,6 +1,7 @@
 /* Checks before anything runs: program tables, and the arguments of a call against the host
  * function's parameters. */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "host/host.h"
 
 #include "sched/describe.h"
@@ -74,12 +75,42 @@ static const char *ordinal_devices(int32_t count)
     return count == 1 ? "device" : "devices";
 }
 
+/* The declared shape as it is written, "(NR, 64)", into `out`. */
+static const char *declared_shape(text *out, const pld_function *f, const pld_param *param)
+{
+    text_add(out, "(");
+    for (int32_t d = 0; d < param->ndim; ++d) {
+        const int64_t extent = param->shape[d], name = -1 - extent;
+        if (extent >= 0)
+            text_printf(out, "%s%lld", d > 0 ? ", " : "", (long long)extent);
+        else
+            text_printf(out, "%s%s", d > 0 ? ", " : "", name < f->ndims ? f->dims[name] : "?");
+    }
+    text_add(out, param->ndim == 1 ? ",)" : ")");
+    return out->failed ? "another" : out->bytes;
+}
+
+static pypto_status wrong_shape(const pld_function *f, const pld_param *param,
+                                const pypto_tensor *t, int32_t d)
+{
+    char shape[LIST_TEXT];
+    text declared = {0};
+    pypto_status status = diag_status(
+        DIAG_ARGUMENT_TYPE,
+        "pass a tensor of the declared shape, or declare the dimension with pl.dynamic(\"NAME\")",
+        "argument '%s' of %s expects shape %s, got %s: dimension %d is %lld, declared %lld",
+        param->name, f->name, declared_shape(&declared, f, param),
+        describe_list(shape, sizeof shape, t->shape, t->ndim), d, (long long)t->shape[d],
+        (long long)param->shape[d]);
+    text_free(&declared);
+    return status;
+}
+
 /* A tensor's extents against the parameter's; `dims` collects what dynamic names are bound to (-1:
  * not). */
 static pypto_status check_shape(const pld_function *f, const pld_param *param,
                                 const pypto_tensor *t, int64_t *dims, const char **bound_by)
 {
-    char shape[LIST_TEXT];
     for (int32_t d = 0; d < param->ndim; ++d) {
         const int64_t declared = param->shape[d];
         if (t->shape[d] < 0)
@@ -87,13 +118,7 @@ static pypto_status check_shape(const pld_function *f, const pld_param *param,
                                "argument '%s' of %s has a negative extent", param->name, f->name);
         if (declared >= 0) {
             if (t->shape[d] != declared)
-                return diag_status(
-                    DIAG_ARGUMENT_TYPE,
-                    "pass a tensor of the declared shape, or declare the dimension with "
-                    "pl.dynamic(\"NAME\")",
-                    "argument '%s' of %s has shape %s: dimension %d is %lld, declared %lld",
-                    param->name, f->name, describe_list(shape, sizeof shape, t->shape, t->ndim), d,
-                    (long long)t->shape[d], (long long)declared);
+                return wrong_shape(f, param, t, d);
             continue;
         }
         const int64_t name = -1 - declared;
@@ -210,14 +235,14 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
             pypto_dtype_name((pypto_dtype)param->dtype));
     if ((int32_t)t->dtype != param->dtype)
         return diag_status(DIAG_ARGUMENT_TYPE, "convert the tensor, or change the declaration",
-                           "argument '%s' of %s is %s, declared %s", param->name, f->name,
-                           pypto_dtype_name(t->dtype), pypto_dtype_name((pypto_dtype)param->dtype));
+                           "argument '%s' of %s expects dtype %s, got %s", param->name, f->name,
+                           pypto_dtype_name((pypto_dtype)param->dtype), pypto_dtype_name(t->dtype));
     if (t->ndim != param->ndim)
-        return diag_status(
-            DIAG_ARGUMENT_TYPE, "reshape the tensor, or change the declaration",
-            "argument '%s' of %s has shape %s: rank %d, declared rank %d", param->name, f->name,
-            describe_list(shape, sizeof shape, t->shape, t->ndim), t->ndim, param->ndim);
-    if (t->data == NULL && !is_empty(t))
+        return diag_status(DIAG_ARGUMENT_TYPE, "reshape the tensor, or change the declaration",
+                           "argument '%s' of %s expects rank %d, got shape %s of rank %d",
+                           param->name, f->name, param->ndim,
+                           describe_list(shape, sizeof shape, t->shape, t->ndim), t->ndim);
+    if (t->data == NULL && t->rows == NULL && !is_empty(t))
         return diag_status(DIAG_ARGUMENT_TYPE, NULL,
                            "argument '%s' of %s has no memory (data is NULL)", param->name,
                            f->name);

@@ -17,6 +17,7 @@
 #include "base/diag.h"
 #include "collective/channel.h"
 #include "process/process.h"
+#include "runtime/args.h"
 #include "runtime/overlap.h"
 #include "runtime/queue.h"
 #include "sched/fiber.h"
@@ -51,15 +52,18 @@ typedef struct host_window {
     pld_window view; /* what host-side views point to: base is on device 0 */
 } host_window;
 
-/* A tensor argument: where it is staged and how it comes back. */
+/* A tensor argument: where it is staged and how it comes back; or that it is in resident memory. */
 typedef struct staged {
     const pypto_tensor *tensor; /* NULL: a scalar */
     bool written;
-    int64_t low;   /* first byte, as an address */
-    int64_t high;  /* one past the last; equal to low when empty */
-    int64_t block; /* offset in the staging area of its block, which it may share; -1: empty */
+    int64_t low;  /* first byte, as an address */
+    int64_t high; /* one past the last; equal to low when empty */
+    int64_t
+        block; /* offset in the staging area of its block, which it may share; -1: it has none */
     int64_t block_bytes;
     bool owns_block;
+    int64_t
+        row_bytes; /* in resident memory: of each of its rows, or all when it has none; else 0 (resident.c) */
     pld_tensor view;     /* of the staged copy, in the host's mapping */
     pld_tensor declared; /* the same as the parameter declares it: what the program sees */
 } staged;
@@ -127,9 +131,10 @@ struct pypto_worker {
     pypto_persistence persistent;
     kept_windows *kept; /* by program id; NULL unless persistent */
     int64_t domain_count;
-    struct resident *residents;
+    struct resident *residents; /* sorted by offset */
     int64_t resident_count;
     int64_t resident_capacity;
+    arg_list placed;          /* the arguments of a dispatch, where they lie */
     fiber *fiber;             /* for host functions */
     pypto_program **programs; /* known to the ranks, by id; references held */
     int32_t program_count;
@@ -153,6 +158,9 @@ struct pld_host {
     const pypto_argument *arguments;
     int32_t count;
     staged *staged;
+    bool
+        holds; /* resident memory is among the arguments: dispatches wait for the end of the host function */
+    int64_t image_bytes; /* address space given to arguments whose rows are apart (resident.c) */
     pld_arg *args;
     host_window *windows;
     heap_block *created; /* tensors that the host function made, in the staging area */
@@ -187,8 +195,21 @@ void stage_release(pld_host *host);
 /* A block of the staging area: its offset there. */
 PYPTO_NODISCARD pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what,
                                         int64_t *offset);
+/* Whether the call reads or writes memory of the caller there, now or when it ends; `writing` asks whether it
+ * may be written meanwhile. */
+bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing);
 /* A block of the staging area that stage_release() gives back; not zeroed. */
 PYPTO_NODISCARD pypto_status stage_create(pld_host *host, int64_t bytes, char **block);
+
+/* resident.c */
+/* Where a tensor with rows of its own seems to lie, for views of it: fills low, high and row_bytes. */
+PYPTO_NODISCARD pypto_status resident_image(pld_host *host, int32_t index);
+/* An argument that lies in the segment: passed as it is if it is in resident memory. */
+PYPTO_NODISCARD pypto_status resident_place(pld_host *host, int32_t index);
+/* The arguments of a dispatch with views of resident memory where it lies; leaves the host function when that is on
+ * another rank. */
+const pld_arg *resident_arguments(pld_host *host, int32_t device, const pld_arg *args,
+                                  int32_t count);
 
 /* host_api.c: leave the host function for good, as a failing call of it does. */
 void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;

@@ -232,12 +232,13 @@ static void check_dispatch(pld_host *host, int64_t device, const pld_function *w
 }
 
 void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wrapper,
-                   const pld_arg *args, int32_t count)
+                   const pld_arg *given, int32_t count)
 {
     pypto_worker *w = host->w;
     const int32_t index = wrapper_index(host, wrapper);
-    check_dispatch(host, device_wanted, wrapper, args, count);
+    check_dispatch(host, device_wanted, wrapper, given, count);
     const int32_t device = (int32_t)device_wanted;
+    const pld_arg *args = host->holds ? resident_arguments(host, device, given, count) : given;
     if (segment_poisoned(&w->seg, host->call, memory_order_relaxed))
         host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */
     if (!order_collect(host, device, wrapper, args, count))
@@ -262,7 +263,8 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
             encode_tensor(host, &to[i], args[i].tensor);
     }
     atomic_fetch_add_explicit(&w->seg.set->outstanding, 1, memory_order_relaxed);
-    const uint64_t sequence = queue_publish(&w->writers[device], record);
+    const uint64_t sequence = host->holds ? queue_append(&w->writers[device], record)
+                                          : queue_publish(&w->writers[device], record);
     if (!order_record(host, device, sequence, wrapper, args, count))
         host_leave(host, diag_no_memory());
 }

@@ -232,15 +232,11 @@ static bool meets(const pypto_run *earlier, const pld_function *function,
     const pld_host *host = &earlier->host;
     for (int32_t i = 0; i < count && i < function->nparams; ++i) {
         int64_t low, high;
-        if (args[i].kind != PLD_ARG_TENSOR || !tensor_range(&args[i].tensor, &low, &high) ||
-            in_segment(&host->w->seg, low, high))
+        if (args[i].kind != PLD_ARG_TENSOR || args[i].tensor.rows != NULL ||
+            !tensor_range(&args[i].tensor, &low, &high) || in_segment(&host->w->seg, low, high))
             continue;
-        const bool writes = function->params[i].direction != PLD_IN;
-        for (int32_t k = 0; k < host->count; ++k) {
-            const staged *s = &host->staged[k];
-            if (s->tensor != NULL && (writes || s->written) && s->low < high && low < s->high)
-                return true;
-        }
+        if (stage_meets(host, low, high, function->params[i].direction != PLD_IN))
+            return true;
     }
     return false;
 }

@@ -8,7 +8,7 @@
  * part of it.
  *
  * The seam for tensors that need no copy (memory inside the segment) is `in_segment`: such an
- * argument gets a view of its own bytes and no block. */
+ * argument gets a view of its own bytes and no block (resident.c). */
 #include "base/alloc.h"
 #include "host/host.h"
 
@@ -130,9 +130,18 @@ pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what, int64_
     return status;
 }
 
-static bool ranges_overlap(const staged *a, const staged *b)
+/* Whether an argument is copied, and from between these addresses. */
+static bool copies_from(const staged *s, int64_t low, int64_t high)
 {
-    return a->low < b->high && b->low < a->high;
+    return s->tensor != NULL && s->row_bytes == 0 && s->low < high && low < s->high;
+}
+
+bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing)
+{
+    for (int32_t i = 0; i < host->count; ++i)
+        if (copies_from(&host->staged[i], low, high) && (writing || host->staged[i].written))
+            return true;
+    return false;
 }
 
 /* Stages argument i and every later one whose bytes are connected with it by overlaps. */
@@ -144,11 +153,10 @@ static pypto_status place_group(pld_host *host, int32_t i)
     int32_t members = 1;
     for (bool grew = true; grew;) {
         grew = false;
-        const staged span = {.low = low, .high = high};
+        const int64_t from = low, to = high;
         members = 0;
         for (int32_t k = 0; k < host->count; ++k) {
-            if (all[k].tensor == NULL || all[k].low == all[k].high ||
-                !ranges_overlap(&all[k], &span))
+            if (!copies_from(&all[k], from, to))
                 continue;
             ++members;
             if (all[k].low < low || all[k].high > high)
@@ -165,10 +173,9 @@ static pypto_status place_group(pld_host *host, int32_t i)
     if (!status_ok(status))
         return status;
     char *block = w->seg.base + w->seg.set->staging_offset + offset;
-    const staged span = {.low = low, .high = high};
     for (int32_t k = 0; k < host->count; ++k) {
         staged *s = &all[k];
-        if (s->tensor == NULL || s->low == s->high || !ranges_overlap(s, &span))
+        if (!copies_from(s, low, high))
             continue;
         s->block = offset;
         s->block_bytes = bytes;
@@ -190,7 +197,11 @@ pypto_status stage_in(pld_host *host)
             continue;
         s->tensor = &argument->tensor;
         s->written = host->function->params[i].direction != PLD_IN;
-        if (element_count(s->tensor) < 0 || !tensor_range(s->tensor, &s->low, &s->high))
+        if (s->tensor->rows != NULL) {
+            pypto_status status = resident_image(host, i);
+            if (!status_ok(status))
+                return status;
+        } else if (element_count(s->tensor) < 0 || !tensor_range(s->tensor, &s->low, &s->high))
             return diag_status(DIAG_ARGUMENT_TYPE, NULL, "argument '%s' of %s is too large",
                                host->function->params[i].name, host->function->name);
         host->args[i].tensor = &s->declared;
@@ -201,13 +212,15 @@ pypto_status stage_in(pld_host *host)
             continue;
         if (s->low == s->high) {
             fill_view(s, host->w->seg.base + host->w->seg.set->staging_offset, true);
-        } else if (in_segment(&host->w->seg, s->low, s->high)) {
-            fill_view(s, s->tensor->data, false);
-        } else {
-            pypto_status status = place_group(host, i);
-            if (!status_ok(status))
-                return status;
+            continue;
         }
+        const bool in_place = s->row_bytes > 0 || in_segment(&host->w->seg, s->low, s->high);
+        pypto_status status = in_place ? resident_place(host, i) : place_group(host, i);
+        if (!status_ok(status))
+            return status;
+        if (in_place)
+            fill_view(s, s->tensor->rows != NULL ? (char *)(intptr_t)s->low : s->tensor->data,
+                      false);
     }
     for (int32_t i = 0; i < host->count; ++i) {
         pld_tensor *view = &host->staged[i].declared;

@@ -440,6 +440,7 @@ void pypto_worker_close(pypto_worker *w)
     order_destroy(&w->order);
     persistent_destroy(w);
     alloc_free(w->residents);
+    arg_list_free(&w->placed);
     alloc_free(w);
 }
 

@@ -99,13 +99,25 @@ pypto_status queue_reserve(queue_writer *w, record_kind kind, uint64_t call, int
     return STATUS_OK;
 }
 
-uint64_t queue_publish(queue_writer *w, queue_record *record)
+uint64_t queue_append(queue_writer *w, const queue_record *record)
 {
     w->position += record->bytes;
-    ++w->sequence;
+    return ++w->sequence;
+}
+
+void queue_post(queue_writer *w)
+{
+    if (atomic_load_explicit(&w->header->posted, memory_order_relaxed) == w->sequence)
+        return;
     atomic_store_explicit(&w->header->posted, w->sequence, memory_order_seq_cst);
     rank_ring(w->memory->seg, w->header);
-    return w->sequence;
+}
+
+uint64_t queue_publish(queue_writer *w, const queue_record *record)
+{
+    const uint64_t sequence = queue_append(w, record);
+    queue_post(w);
+    return sequence;
 }
 
 /* What queues may keep between calls. */

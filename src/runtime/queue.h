@@ -94,7 +94,7 @@ typedef struct queue_block {
 typedef struct queue_writer {
     queue_memory *memory;
     rank_header *header;
-    uint64_t sequence; /* of the record posted last */
+    uint64_t sequence; /* of the record appended last */
     queue_block *blocks;
     int32_t block_count;
     int64_t block_capacity;
@@ -106,12 +106,16 @@ PYPTO_NODISCARD pypto_status queue_writer_init(queue_writer *w, queue_memory *me
 void queue_writer_destroy(queue_writer *w);
 
 /* Room for a record with so many parts, header filled but for program, function. Only one at a
- * time; queue_publish() posts it. */
+ * time; queue_append() ends it. */
 PYPTO_NODISCARD pypto_status queue_reserve(queue_writer *w, record_kind kind, uint64_t call,
                                            int32_t dep_count, int32_t item_count,
                                            queue_record **record);
-/* Makes the reserved record visible and rings the rank. Returns its number. */
-uint64_t queue_publish(queue_writer *w, queue_record *record);
+/* Ends the reserved record, which the rank does not see before queue_post(). Returns its number. */
+uint64_t queue_append(queue_writer *w, const queue_record *record);
+/* Makes all that has been appended visible, and rings the rank if that is anything. */
+void queue_post(queue_writer *w);
+/* queue_append() and queue_post(). */
+uint64_t queue_publish(queue_writer *w, const queue_record *record);
 
 /* When the queues have grown large and everything is complete: makes them small again. Blocks still
  * at the far end are left for good by the next records. */

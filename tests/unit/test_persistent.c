@@ -1,5 +1,4 @@
-/* What outlives a call: persistent windows, cleared or kept between calls; what a failed call leaves; resident
- * memory that is passed in place. */
+/* Windows that outlive a call, cleared or kept between calls; what a failed call leaves. */
 #include "base/diag.h"
 
 #include <pypto/pypto.h>
@@ -231,40 +230,6 @@ static void test_sizes_do_not_change(void **state)
     pypto_program_release(program);
 }
 
-static void test_resident_memory_is_passed_in_place(void **state)
-{
-    (void)state;
-    pypto_program *program = open_table();
-    pypto_worker *w = make(PYPTO_START_THREAD, PYPTO_PERSISTENT_OFF);
-    void *block;
-    pypto_status status = pypto_worker_alloc(w, 1, 16, &block);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    assert_int_equal(pypto_worker_committed(w, 0), 0);
-    assert_int_equal(pypto_worker_committed(w, 1), 16);
-    memset(block, 0, 16);
-    expect(w, program, 1);
-    status = run(w, program, block, false, 64);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    assert_int_equal(((const int64_t *)block)[1], 1);
-    status = pypto_worker_free(w, 0, block);
-    assert_int_equal(status.kind, PYPTO_ERROR_VALUE);
-    pypto_status_clear(&status);
-    status = pypto_worker_free(w, 1, block);
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
-    status = pypto_worker_free(w, 1, block);
-    assert_int_equal(status.kind, PYPTO_ERROR_VALUE);
-    pypto_status_clear(&status);
-    assert_int_equal(pypto_worker_committed(w, 1), 0);
-    status = pypto_worker_alloc(w, 2, 16, &block);
-    assert_int_equal(status.kind, PYPTO_ERROR_VALUE);
-    pypto_status_clear(&status);
-    status = pypto_worker_alloc(w, 0, 0, &block);
-    assert_int_equal(status.kind, PYPTO_ERROR_VALUE);
-    pypto_status_clear(&status);
-    pypto_worker_close(w);
-    pypto_program_release(program);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,7 +237,6 @@ int main(void)
         cmocka_unit_test(test_programs_have_windows_of_their_own),
         cmocka_unit_test(test_a_failed_call_leaves_dirty_windows),
         cmocka_unit_test(test_sizes_do_not_change),
-        cmocka_unit_test(test_resident_memory_is_passed_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,10 +208,10 @@ static void test_wrong_arguments_are_refused_with_name_and_values(void **state)
     call_fails(in, bad, DIAG_ARGUMENT_READ_ONLY, "'out'");
     bad = out;
     bad.tensor.dtype = PYPTO_FP32;
-    call_fails(in, bad, DIAG_ARGUMENT_TYPE, "fp32, declared int32");
+    call_fails(in, bad, DIAG_ARGUMENT_TYPE, "expects dtype int32, got fp32");
     bad = out;
     bad.tensor.ndim = 1;
-    call_fails(in, bad, DIAG_ARGUMENT_TYPE, "rank 1, declared rank 2");
+    call_fails(in, bad, DIAG_ARGUMENT_TYPE, "expects rank 2, got shape [2] of rank 1");
     bad = matrix(m + 6, 3, 2, 2, 1);
     call_fails(in, bad, DIAG_DIM_MISMATCH, "M of host is 2 in 'in' and 3 in 'out'");
     call_fails((pypto_argument){.kind = PLD_ARG_INT}, out, DIAG_ARGUMENT_TYPE, "must be a tensor");
