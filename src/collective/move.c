@@ -264,6 +264,9 @@ void(pld_all_to_all_v)(pld_core *core, const pld_tensor *input, const pld_tensor
                   "recv_counts %s of shape %s needs an INT32 cell for each of %d ranks",
                   task_describe(core, recv_counts, name, sizeof name),
                   describe_list(shape, sizeof shape, recv_counts->shape, recv_counts->ndim), ranks);
+    need_apart(core, recv_counts, target);
+    need_apart(core, recv_counts, input);
+    need_apart(core, recv_counts, send_counts);
     int32_t send[PYPTO_MAX_RANKS], received[PYPTO_MAX_RANKS];
     read_counts(core, send_counts, ranks, send);
     const collective_call call =

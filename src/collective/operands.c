@@ -12,15 +12,21 @@ bool same_domain(const pld_tensor *a, const pld_tensor *b)
     return x->nranks == y->nranks && memcmp(x->devices, y->devices, (size_t)x->nranks) == 0;
 }
 
-static int64_t bytes_of(const pld_tensor *tensor)
+/* From its first byte to behind its last. */
+static int64_t span_of(const pld_tensor *tensor)
 {
-    return pypto_dtype_size((pypto_dtype)tensor->dtype, tensor_elements(tensor));
+    int64_t last = 0;
+    if (tensor_elements(tensor) == 0)
+        return 0;
+    for (int32_t d = 0; d < tensor->ndim; ++d)
+        last += (tensor->shape[d] - 1) * tensor->stride[d];
+    return pypto_dtype_size((pypto_dtype)tensor->dtype, last + 1);
 }
 
-static void need_apart(pld_core *core, const pld_tensor *a, const pld_tensor *b)
+void need_apart(pld_core *core, const pld_tensor *a, const pld_tensor *b)
 {
     char name[NAME_TEXT], other[NAME_TEXT];
-    if (a->data < b->data + bytes_of(b) && b->data < a->data + bytes_of(a))
+    if (a->data < b->data + span_of(b) && b->data < a->data + span_of(a))
         task_fail(
             core, DIAG_BAD_COLLECTIVE, "%s and %s share memory: give each a window of its own",
             task_describe(core, a, name, sizeof name), task_describe(core, b, other, sizeof other));

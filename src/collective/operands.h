@@ -12,6 +12,8 @@ void need_window(pld_core *core, const char *role, const pld_tensor *tensor,
                  const pld_tensor *signal);
 /* [P, n] or, with `blocks`, [P * m, n]; returns the bytes of one of the P parts. */
 int64_t need_parts(pld_core *core, const char *role, const pld_tensor *tensor, int32_t ranks);
+/* Fails if two operands have a byte in common. */
+void need_apart(pld_core *core, const pld_tensor *a, const pld_tensor *b);
 /* Source and target of a movement: the same dtype and number of elements in each part, no byte in common. */
 void need_pair(pld_core *core, const pld_tensor *input, const pld_tensor *target);
 

@@ -373,6 +373,9 @@ typedef enum mistake {
     GAPS,
     NO_ARITHMETIC,
     NEGATIVE_COUNT,
+    COUNTS_IN_TARGET,
+    COUNTS_IN_INPUT,
+    COUNTS_IN_PLACE,
     UNEVEN,
     BEGINS_INSIDE,
     MISTAKE_COUNT
@@ -388,7 +391,7 @@ static void mistaken_kernel(pld_core *core, const pld_arg *args)
     pld_tensor other = part_of(data, TARGET_BYTES, PYPTO_FP32, 2, comm->nranks, 16);
     pld_tensor counts = part_of(data, 2 * TARGET_BYTES, PYPTO_INT32, 2, comm->nranks, 1);
     pld_tensor short_signal = *signal;
-    int32_t negative[PYPTO_MAX_RANKS] = {1, -3};
+    int32_t negative[PYPTO_MAX_RANKS] = {1, -3}, positive[PYPTO_MAX_RANKS] = {1, 1};
     pld_tensor send = {.data = (char *)negative,
                        .dtype = PYPTO_INT32,
                        .ndim = 1,
@@ -445,6 +448,17 @@ static void mistaken_kernel(pld_core *core, const pld_arg *args)
         pld_allreduce(core, &x, signal, PLD_SUM, PLD_MESH);
         break;
     case NEGATIVE_COUNT: pld_all_to_all_v(core, &other, &grid, signal, &send, &counts); break;
+    case COUNTS_IN_TARGET:
+        counts.data = grid.data;
+        send.data = (char *)positive;
+        pld_all_to_all_v(core, &other, &grid, signal, &send, &counts);
+        break;
+    case COUNTS_IN_INPUT:
+        counts.data = other.data + 4;
+        send.data = (char *)positive;
+        pld_all_to_all_v(core, &other, &grid, signal, &send, &counts);
+        break;
+    case COUNTS_IN_PLACE: pld_all_to_all_v(core, &other, &grid, signal, &counts, &counts); break;
     case UNEVEN:
         grid.shape[0] = comm->nranks + 1;
         pld_reduce_scatter(core, &grid, signal, PLD_SUM);
@@ -625,6 +639,9 @@ static void test_mistakes_are_told(void **state)
         {SIGNAL_TOO_SHORT, PYPTO_ERROR_DEVICE, {"is no signal for 2 ranks"}},
         {NO_RING, PYPTO_ERROR_DEVICE, {"does not fit 2 ranks", "[2*(P-1), P]"}},
         {SHARED_MEMORY, PYPTO_ERROR_DEVICE, {"share memory"}},
+        {COUNTS_IN_TARGET, PYPTO_ERROR_DEVICE, {"share memory"}},
+        {COUNTS_IN_INPUT, PYPTO_ERROR_DEVICE, {"share memory"}},
+        {COUNTS_IN_PLACE, PYPTO_ERROR_DEVICE, {"share memory"}},
         {GAPS, PYPTO_ERROR_DEVICE, {"requires a packed source"}},
         {NO_ARITHMETIC, PYPTO_ERROR_DEVICE, {"cannot be reduced"}},
         {NEGATIVE_COUNT, PYPTO_ERROR_DEVICE, {"send_counts[1] is -3"}},
