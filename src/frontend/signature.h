@@ -32,6 +32,15 @@ bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e);
 /* Whether it is pld.CommCtx; reports nothing. */
 bool annotation_is_comm(frontend *fe, int32_t function, const syntax_expr *e);
 
+/* ---- declared_types.c ---- */
+
+/* Whether a value has the type that is declared for `what`: "'x'" or "the result"; reports otherwise. */
+bool check_declared(lowering *fl, const dsl_annotation *declared, const ir_type *have,
+                    pypto_span span, const char *what);
+/* A literal, or an integer beside INDEX, in the declared scalar type; others must have it. */
+dsl_value annotated_scalar(lowering *fl, const dsl_annotation *declared, dsl_value v,
+                           pypto_span span, const char *what);
+
 /* ---- dims.c ---- */
 
 /* The value of a pl.dynamic symbol. In a signature its variable comes into being at the first mention;

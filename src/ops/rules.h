@@ -9,20 +9,21 @@
 #include "base/diag.h"
 #include "ops/ops.h"
 
-/* rules.c */
+/* rules_scalar.c */
 bool rule_const(op_call *call, ir_type *result);
 bool rule_cast(op_call *call, ir_type *result);
 bool rule_world_size(op_call *call, ir_type *result);
 bool rule_comm(op_call *call, ir_type *result);
 bool rule_rank(op_call *call, ir_type *result);
+bool rule_scalars(op_call *call, ir_type *result);
 bool rule_cast_tile(op_call *call, ir_type *result);
+
+/* rules_elementwise.c */
 bool rule_create_tile(op_call *call, ir_type *result);
 bool rule_move(op_call *call, ir_type *result);
 bool rule_elementwise(op_call *call, ir_type *result);
 bool rule_elementwise_float(op_call *call, ir_type *result);
 bool rule_elementwise_int(op_call *call, ir_type *result);
-
-bool rule_scalars(op_call *call, ir_type *result);
 
 /* rules_memory.c */
 bool rule_load(op_call *call, ir_type *result);
