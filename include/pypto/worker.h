@@ -131,7 +131,7 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_submit(pypto_worker *worker,
 
 /* Waits for the end of a call, `timeout_ns` at most (below 0: for ever), and returns its status, which is told once; *over is
  * false when the time came first. A deadlock, a death and Ctrl-C (pypto_worker_options.interrupted), which cancels
- * the call that is waited for and those submitted behind it, end it. */
+ * all calls in flight of the set, end it. */
 PYPTO_NODISCARD PYPTO_API pypto_status pypto_run_wait(pypto_run *run, int64_t timeout_ns,
                                                       bool *over);
 

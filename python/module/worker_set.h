@@ -41,8 +41,7 @@ void set_unlock(worker_set *set);
 
 /* A Run of a call that has been submitted; takes over *arguments. The lock is held. */
 PyObject *run_create(worker_set *set, pypto_run *handle, call_arguments *arguments);
-/* Waits for all. False with the exception of a signal handler, which has cancelled the one that was waited for and
- * those behind it. */
+/* Waits for all. False with the exception of a signal handler, which has cancelled those that were not over. */
 bool runs_finish_all(worker_set *set);
 /* Ends those that nobody needs to wait for any more, the lock being held. */
 void runs_settle(worker_set *set);

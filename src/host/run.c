@@ -21,10 +21,21 @@ struct pypto_run {
     pypto_status status;       /* when it has ended, until somebody has taken it */
     _Atomic bool ended;
     bool released;   /* nobody has the handle any more */
+    bool cancelled;  /* by Ctrl-C */
     pypto_run *next; /* in flight: the one submitted behind it */
 };
 
 /* ---- beginning ---- */
+
+/* Poison and failure records of a call are in its slot, so it must be no other's in flight. */
+static uint64_t next_call(const pypto_worker *w)
+{
+    uint64_t call = w->call + 1;
+    for (const pypto_run *run = w->runs; run != NULL; run = run->next)
+        if (call_slot(run->host.call) == call_slot(call))
+            return call + 1; /* only the other slot is left: there is one place */
+    return call;
+}
 
 static pypto_status host_init(pypto_run *run, pypto_worker *w, const pypto_argument *args,
                               int32_t count)
@@ -41,7 +52,7 @@ static pypto_status host_init(pypto_run *run, pypto_worker *w, const pypto_argum
                        .arguments = run->arguments,
                        .count = count};
     host->function = host->table->functions[host->table->host];
-    host->call = ++w->call;
+    host->call = w->call = next_call(w);
     for (int32_t device = 0; device < w->device_count; ++device)
         w->posted_before[device] = host->last[device] = w->writers[device].sequence;
     host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
@@ -163,7 +174,26 @@ static void run_end(pypto_run *run, pypto_status status)
     run_over(run, status);
 }
 
-/* Waits for the end of a run until `deadline`; Ctrl-C ends those submitted behind it, too, and gives false. */
+/* Ends all that is in flight, after Ctrl-C; what is over by now keeps its result. All are poisoned before the ranks are
+ * waited for, because one that computes for a call notices the poison of that call only. */
+static void cancel_all(pypto_worker *w)
+{
+    for (pypto_run *run = w->runs; run != NULL; run = run->next) {
+        run->cancelled = !call_is_over(&run->host);
+        if (run->cancelled)
+            segment_poison(&w->seg, run->host.call);
+    }
+    while (w->runs != NULL) {
+        pypto_run *run = w->runs;
+        bool over = true;
+        pypto_status status = run->cancelled
+                                  ? diag_status(DIAG_CANCELLED, NULL, "the call was interrupted")
+                                  : call_wait(&run->host, CALL_FOREVER, &over);
+        run_end(run, status);
+    }
+}
+
+/* Waits for the end of a run until `deadline`; Ctrl-C ends all others in flight, too, and gives false. */
 static bool run_finish(pypto_run *run, int64_t deadline)
 {
     bool over;
@@ -172,12 +202,11 @@ static bool run_finish(pypto_run *run, int64_t deadline)
         return true;
     const bool cancels = status.kind == PYPTO_ERROR_INTERRUPTED;
     pypto_worker *w = run->host.w;
-    pypto_run *next = run->next;
-    run_end(run, status);
-    while (cancels && w->usable && next != NULL) {
-        pypto_run *later = next;
-        next = later->next;
-        run_end(later, diag_status(DIAG_CANCELLED, NULL, "the call was interrupted"));
+    if (cancels) {
+        pypto_status_clear(&status);
+        cancel_all(w);
+    } else {
+        run_end(run, status);
     }
     return !cancels;
 }

@@ -346,31 +346,19 @@ static void drop_call(rank *r, uint64_t call)
     sched_ring_host(&r->s);
 }
 
-static uint64_t poison_in(const rank *r, int slot)
-{
-    return atomic_load_explicit(&r->s.seg.set->poison[slot], memory_order_seq_cst);
-}
-
 /* True when there was something to obey. */
 static bool obey_poison(rank *r)
 {
     bool any = false;
     for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot) {
-        const uint64_t call = poison_in(r, slot);
+        const uint64_t call =
+            atomic_load_explicit(&r->s.seg.set->poison[slot], memory_order_seq_cst);
         if (call <= r->s.poison_seen[slot])
             continue;
         drop_call(r, call);
         any = true;
     }
     return any;
-}
-
-static bool is_poisoned(const rank *r)
-{
-    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
-        if (poison_in(r, slot) > r->s.poison_seen[slot])
-            return true;
-    return false;
 }
 
 /* ---- taking records ---- */
@@ -451,7 +439,8 @@ static void core_over(void *context, pld_core *core, bool ended)
 static bool has_work(void *context)
 {
     rank *r = context;
-    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) || is_poisoned(r))
+    if (atomic_load_explicit(&r->ending, memory_order_seq_cst) ||
+        sched_poisoned(&r->s, memory_order_seq_cst))
         return true;
     for (const outer_wait *waiting = r->s.outer; waiting != NULL; waiting = waiting->next)
         if (wait_satisfied(&r->s.seg, &waiting->entry))

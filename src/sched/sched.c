@@ -315,6 +315,13 @@ void task_yield(pld_core *core)
     task_check(core);
 }
 
+void task_obey(pld_core *core)
+{
+    if (segment_poisoned(&core->owner->seg, core->call, memory_order_relaxed))
+        task_leave(core);
+    task_yield(core);
+}
+
 /* Moves satisfied cores to the ready list; those that only had deferred waits are over. */
 static bool wake_satisfied(sched *s)
 {

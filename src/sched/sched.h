@@ -122,13 +122,23 @@ void sched_drop(sched *s, uint64_t call);
 /* Ends it without a result: it was dropped. Does not return. */
 void task_leave(pld_core *core) PYPTO_NORETURN;
 
-/* Leaves for good if the call has been poisoned. Every device call begins so. */
+/* Whether the rank has to drop a call. Seq_cst where a sleeper decides by it, else relaxed. */
+static inline bool sched_poisoned(const sched *s, memory_order order)
+{
+    bool any = false;
+    for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
+        any |= atomic_load_explicit(&s->seg.set->poison[slot], order) > s->poison_seen[slot];
+    return any;
+}
+
+/* The rank has to drop a call: leaves for good if it is the task's, else lets the rank do so first. */
+void task_obey(pld_core *core);
+
+/* Every device call begins so. */
 static inline void task_check(pld_core *core)
 {
-    if (__builtin_expect(segment_poisoned(&core->owner->seg, core->call, memory_order_relaxed),
-                         0)) {
-        task_leave(core);
-    }
+    if (__builtin_expect(sched_poisoned(core->owner, memory_order_relaxed), 0))
+        task_obey(core);
 }
 
 /* Records a failure of the rank (the first of a call wins), poisons the call and leaves. */

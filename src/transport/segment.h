@@ -29,7 +29,8 @@
  *
  *   Poison. Two calls can be in flight, one with an even and one with an odd number; each has a word of
  *   `poison`, which holds the latest number that must end, and only grows. A rank drops every task and
- *   queued dispatch of that call, then stores the number in its word of `acknowledged`.
+ *   dispatch of that call, then stores the number in its word of `acknowledged`; records that it takes later it
+ *   drops unread. A task of the other call lets the rank do so at its next device call.
  *
  *   Failure. A rank fills its `failure` record of the call, stores `failure.order` (release) from the set's
  *   counter, then poisons the call and rings everybody. */

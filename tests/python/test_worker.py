@@ -660,6 +660,24 @@ after_it()
     assert words == ["interrupted", "cancelled", "cancelled"]
 
 
+@pytest.mark.parametrize("first, last", [(0, 1), (1, 0)])
+def test_ctrl_c_cancels_all_in_flight(first, last, transport):
+    words = script(
+        f"""
+handles = [worker.submit(program, x, out, FOREVER, 0) for out in (y, z)]
+send(signal.SIGINT)
+for i in ({first}, {last}):
+    try:
+        handles[i].result()
+    except KeyboardInterrupt:
+        print(i, [handle.done for handle in handles])
+after_it()
+""",
+        transport,
+    )
+    assert words == f"{first} [True, True] {last} [True, True]".split()
+
+
 def test_ctrl_c_while_another_thread_waits(transport):
     """The main thread waits for its turn; its call has not begun, and the other one goes on."""
     words = script(

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,10 +20,15 @@
 #include "worker_sets.h"
 
 /* What a kernel does before it writes `value` into its row: nothing, sleeps so many milliseconds, fails on
- * rank 1, or waits for a signal that never comes. */
-enum { AT_ONCE = 0, FAILS = -1, HANGS = -2 };
+ * rank 1, waits for a signal that never comes, or computes on rank 0 until told. */
+enum { AT_ONCE = 0, FAILS = -1, HANGS = -2, COMPUTES = -3 };
 
 enum { OUT, BELL, VALUE, WHAT };
+
+/* In memory that the ranks share. */
+static struct {
+    _Atomic bool enough;
+} * told;
 
 static void kernel(pld_core *core, const pld_arg *args)
 {
@@ -34,6 +40,8 @@ static void kernel(pld_core *core, const pld_arg *args)
         pld_fail(core, "as asked");
     if (what == HANGS)
         pld_wait(core, bell, PLD_AT(0), 1, PLD_GE);
+    while (what == COMPUTES && pld_get_comm(core, bell)->rank == 0 && !told->enough)
+        pld_poll(core);
     pld_write_int(core, args[OUT].tensor, PLD_AT(0), args[VALUE].integer);
 }
 
@@ -233,6 +241,27 @@ static void test_a_call_fails_alone(void **state)
     }
 }
 
+/* A rank that computes for a call drops others all the same: it is not taken for one that does not answer. */
+static void test_a_call_that_computes_outlives_failed_ones(void **state)
+{
+    (void)state;
+    for (int s = 0; s < START_COUNT; ++s) {
+        told->enough = false;
+        pypto_worker *w = make_set(starts[s], 2, 0, NULL);
+        request good, bad;
+        send(w, &good, 1, COMPUTES);
+        for (int i = 0; i < 3; ++i) {
+            send(w, &bad, 2, FAILS);
+            assert_int_equal(await(&bad), PYPTO_ERROR_DEVICE);
+        }
+        assert_false(pypto_run_done(good.run));
+        told->enough = true;
+        expect_done(&good, 1);
+        assert_true(pypto_worker_usable(w));
+        pypto_worker_close(w);
+    }
+}
+
 static void test_both_fail_each_with_its_own_words(void **state)
 {
     (void)state;
@@ -354,8 +383,15 @@ static void test_an_interrupt_cancels_all(void **state)
     assert_int_equal(await(&first), PYPTO_ERROR_INTERRUPTED);
     interrupts = false;
     assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED);
-    send(w, &first, 3, AT_ONCE);
-    expect_done(&first, 3);
+    send(w, &first, 3, 50);
+    send(w, &second, 4, 50);
+    interrupts = true;
+    assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED); /* the older one, too */
+    interrupts = false;
+    assert_true(pypto_run_done(first.run));
+    assert_int_equal(await(&first), PYPTO_ERROR_INTERRUPTED);
+    send(w, &first, 5, AT_ONCE);
+    expect_done(&first, 5);
     pypto_worker_close(w);
 }
 
@@ -389,6 +425,8 @@ static void test_threads_share_a_set(void **state)
 static int open_program(void **state)
 {
     (void)state;
+    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(told, MAP_FAILED);
     need(pypto_program_from_table(&table, &program));
     return 0;
 }
@@ -397,6 +435,7 @@ static int close_program(void **state)
 {
     (void)state;
     pypto_program_release(program);
+    munmap(told, sizeof *told);
     return 0;
 }
 
@@ -407,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_many_submissions),
         cmocka_unit_test(test_waiting_for_a_time),
         cmocka_unit_test(test_a_call_fails_alone),
+        cmocka_unit_test(test_a_call_that_computes_outlives_failed_ones),
         cmocka_unit_test(test_both_fail_each_with_its_own_words),
         cmocka_unit_test(test_a_call_waits_for_one_that_writes_its_tensors),
         cmocka_unit_test(test_a_death_ends_all_that_is_in_flight),
