@@ -47,7 +47,7 @@ void lower_array_write(lowering *fl, dsl_value array, const syntax_expr *target,
 dsl_value update_array(lowering *fl, const op_call *call, int64_t target)
 {
     ir_var *array = call->operands[0].var;
-    ir_var *result = scope_target(fl, target, &array->type, call->span);
+    ir_var *result = binding_target(fl, target, &array->type, call->span);
     dsl_value source = var_value(fl->a, array, call->span);
     emit_assign(fl, result, &source, call->span);
     ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_DO, call->span);

@@ -55,7 +55,7 @@ static void collect_targets(arena *a, const syntax_block *block, target_list *li
     }
 }
 
-int64_t scope_find(const lowering *fl, const char *name)
+int64_t binding_find(const lowering *fl, const char *name)
 {
     const int64_t *at = map_get(&fl->names.index, name);
     return at == NULL ? -1 : *at;
@@ -85,10 +85,10 @@ static void grow_names(lowering *fl)
     *names = grown;
 }
 
-void scope_declare(lowering *fl, const char *name, bool assigned)
+void binding_declare(lowering *fl, const char *name, bool assigned)
 {
     name_scope *names = &fl->names;
-    int64_t index = scope_find(fl, name);
+    int64_t index = binding_find(fl, name);
     if (index < 0) {
         if (names->index.a == NULL)
             names->index = map_make(fl->a);
@@ -105,12 +105,12 @@ void scope_declare(lowering *fl, const char *name, bool assigned)
     names->assignments[index] += assigned ? 1 : 0;
 }
 
-void scope_collect(lowering *fl, const syntax_block *block)
+void binding_collect(lowering *fl, const syntax_block *block)
 {
     target_list list = {0};
     collect_targets(fl->a, block, &list);
     for (int64_t i = 0; i < list.count; i++)
-        scope_declare(fl, list.items[i]->text, true);
+        binding_declare(fl, list.items[i]->text, true);
 }
 
 bool name_set_has(const name_set *set, int64_t name)
@@ -133,7 +133,7 @@ void names_bound(const lowering *fl, const syntax_block *block, name_set *set)
     target_list list = {0};
     collect_targets(fl->a, block, &list);
     for (int64_t i = 0; i < list.count; i++) {
-        int64_t index = scope_find(fl, list.items[i]->text);
+        int64_t index = binding_find(fl, list.items[i]->text);
         if (fl->names.slots[index] >= 0)
             continue;
         fl->names.slots[index] = set->count;
@@ -155,7 +155,7 @@ ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span)
     const char *name = NULL;
     do {
         name = arena_printf(fl->a, "t%d", fl->notes->temporaries++);
-    } while (scope_find(fl, name) >= 0);
+    } while (binding_find(fl, name) >= 0);
     ir_var *var = new_local(fl, name, type, span);
     var->is_made = true;
     return var;
@@ -229,14 +229,14 @@ dsl_value settle(lowering *fl, dsl_value v)
 
 /* ---- bindings ---- */
 
-void scope_set(lowering *fl, int64_t name, binding *b)
+void binding_set(lowering *fl, int64_t name, binding *b)
 {
     name_change change = {name, fl->names.bindings[name]};
     vec_push(fl->a, &fl->trail, change);
     fl->names.bindings[name] = b;
 }
 
-void scope_undo(lowering *fl, int64_t mark)
+void binding_undo(lowering *fl, int64_t mark)
 {
     while (fl->trail.count > mark) {
         const name_change *last = &fl->trail.items[--fl->trail.count];
@@ -244,22 +244,22 @@ void scope_undo(lowering *fl, int64_t mark)
     }
 }
 
-void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span)
+void bind_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
     binding *b = arena_new(fl->a, binding);
     b->state = v.kind == VALUE_POISON ? BINDING_POISONED : BINDING_BOUND;
     b->v = v;
     b->span = span;
     b->depth = fl->depth;
-    scope_set(fl, name, b);
+    binding_set(fl, name, b);
 }
 
-void scope_poison(lowering *fl, int64_t name)
+void binding_poison(lowering *fl, int64_t name)
 {
-    scope_bind(fl, name, poison(), SPAN_NONE);
+    bind_name(fl, name, poison(), SPAN_NONE);
 }
 
-bool scope_owns(const lowering *fl, int64_t name, const ir_var *var)
+bool binding_owns(const lowering *fl, int64_t name, const ir_var *var)
 {
     const var_list *own = &fl->names.storage[name].vars;
     for (int64_t i = 0; i < own->count; i++) {
@@ -323,7 +323,7 @@ static void set_before_loop(lowering *fl, int64_t name, binding *b, ir_var *var)
 void keep_loop_variable(lowering *fl, int64_t name, binding *b)
 {
     const ir_type type = ir_scalar_type(PYPTO_INDEX);
-    ir_var *var = scope_target(fl, name, &type, b->loop->span);
+    ir_var *var = binding_target(fl, name, &type, b->loop->span);
     set_before_loop(fl, name, b, var);
     insert_stmt(fl, &b->loop->body, 0,
                 new_assign(fl, var, ir_ref(fl->a, b->loop->target), b->loop->span));
@@ -352,7 +352,7 @@ static dsl_value unbound(lowering *fl, int64_t name, pypto_span span)
         fl->names.names[name]);
 }
 
-dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
+dsl_value binding_read(lowering *fl, int64_t name, pypto_span span)
 {
     binding *b = fl->names.bindings[name];
     for (binding *seen = b; seen != NULL; seen = seen->origin)
@@ -376,13 +376,13 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
                          "Undefined variable '%s' on some paths: it is assigned in only one branch "
                          "of the 'if' at line %d",
                          fl->names.names[name], b->span.line);
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         break;
     case BINDING_OUTSIDE:
         v = report(fl->fe, DIAG_BAD_SCOPE, span, "take the number that is needed before the scope",
                    "'%s' is a %s of the function around the scope at line %d, and cannot enter it",
                    fl->names.names[name], type_name(fl->a, &b->v), b->span.line);
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         break;
     case BINDING_INSIDE:
         if (keep_scope_value(fl, name, b)) {
@@ -393,7 +393,7 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
                    "store it into a tensor in the scope, and read that behind it",
                    "'%s' is a %s of the scope at line %d, and does not outlive it",
                    fl->names.names[name], type_name(fl->a, &b->v), b->span.line);
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         break;
     case BINDING_CONFLICT:
         v = report(fl->fe, DIAG_RETYPED_NAME, span, retype_hint(fl->a, &b->v, &b->other),
@@ -401,7 +401,7 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
                    "both reach this line",
                    fl->names.names[name], type_name(fl->a, &b->v), b->span.line,
                    type_name(fl->a, &b->other), b->other_span.line);
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         break;
     }
     if (b->open && b->state == BINDING_BOUND)
@@ -412,7 +412,7 @@ dsl_value scope_read(lowering *fl, int64_t name, pypto_span span)
 
 /* Reuses the name's variable of that type: what it held is dead once the name is assigned again.
  * Handles are new each time, because another name may be bound to the same one. */
-ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span)
+ir_var *binding_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span)
 {
     if (name < 0)
         return temporary(fl, type, span);

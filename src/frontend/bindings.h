@@ -85,7 +85,7 @@ typedef struct name_scope {
     int64_t capacity;
 } name_scope;
 
-/* What a name was bound to before; names.bindings is changed by scope_set() only, which records it. */
+/* What a name was bound to before; names.bindings is changed by binding_set() only, which records it. */
 typedef struct name_change {
     int64_t name;
     binding *b;
@@ -94,22 +94,22 @@ typedef VEC(name_change) name_changes;
 
 /* ---- declaring, binding, reading ---- */
 
-void scope_declare(lowering *fl, const char *name, bool assigned);
+void binding_declare(lowering *fl, const char *name, bool assigned);
 /* Declares every name that the block binds. */
-void scope_collect(lowering *fl, const syntax_block *block);
-int64_t scope_find(const lowering *fl, const char *name); /* -1: none of the function's names */
+void binding_collect(lowering *fl, const syntax_block *block);
+int64_t binding_find(const lowering *fl, const char *name); /* -1: none of the function's names */
 /* The indices of the names that a block binds, each once, in order. */
 void names_bound(const lowering *fl, const syntax_block *block, name_set *set);
 bool name_set_has(const name_set *set, int64_t name);
 /* Adds the name if it is not there. */
 void name_set_add(arena *a, name_set *set, int64_t name);
-void scope_bind(lowering *fl, int64_t name, dsl_value v, pypto_span span);
-void scope_poison(lowering *fl, int64_t name);
+void bind_name(lowering *fl, int64_t name, dsl_value v, pypto_span span);
+void binding_poison(lowering *fl, int64_t name);
 /* Reads a name of the function. */
-dsl_value scope_read(lowering *fl, int64_t name, pypto_span span);
+dsl_value binding_read(lowering *fl, int64_t name, pypto_span span);
 /* Where an operation with a result of that type computes when it is assigned to the name (-1: to
  * none). */
-ir_var *scope_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span);
+ir_var *binding_target(lowering *fl, int64_t name, const ir_type *type, pypto_span span);
 ir_var *temporary(lowering *fl, const ir_type *type, pypto_span span);
 /* target = v, for a scalar, tile or handle; nothing when it is there already. */
 void emit_assign(lowering *fl, ir_var *target, const dsl_value *v, pypto_span span);
@@ -120,11 +120,11 @@ void clear_late_vars(lowering *fl);
 /* Gives a value that will be read later a place of its own where it could change until then. */
 dsl_value settle(lowering *fl, dsl_value v);
 void insert_stmt(lowering *fl, ir_block *block, int64_t at, ir_stmt *s);
-void scope_set(lowering *fl, int64_t name, binding *b);
+void binding_set(lowering *fl, int64_t name, binding *b);
 /* Takes back what was bound since fl->trail.count was `mark`. */
-void scope_undo(lowering *fl, int64_t mark);
+void binding_undo(lowering *fl, int64_t mark);
 /* Whether the variable belongs to the name, so that it may be assigned. */
-bool scope_owns(const lowering *fl, int64_t name, const ir_var *var);
+bool binding_owns(const lowering *fl, int64_t name, const ir_var *var);
 /* The variable of a loop that has ended is needed after it: it becomes a BOUND binding. */
 void keep_loop_variable(lowering *fl, int64_t name, binding *b);
 /* LOOP_END and INSIDE bindings whose value is needed: they become BOUND, where that is possible. */

@@ -76,7 +76,7 @@ static dsl_value lower_abs(lowering *fl, const syntax_expr *e, int64_t target)
 bool lower_python_builtin(lowering *fl, const syntax_expr *e, int64_t target, dsl_value *result)
 {
     static const char *const names[] = {"min", "max", "abs"};
-    if (e->a->kind != SYNTAX_NAME || scope_find(fl, e->a->text) >= 0)
+    if (e->a->kind != SYNTAX_NAME || binding_find(fl, e->a->text) >= 0)
         return false;
     int found = -1;
     for (int i = 0; i < 3; i++)

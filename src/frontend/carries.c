@@ -74,10 +74,10 @@ static void yield_targets(lowering *fl, const syntax_stmt *s, name_set *names)
     for (int64_t i = 0; is_tuple(s->target) && i < s->target->items.count; i++) {
         const syntax_expr *item = s->target->items.items[i];
         if (item->kind == SYNTAX_NAME)
-            vec_push(fl->a, names, scope_find(fl, item->text));
+            vec_push(fl->a, names, binding_find(fl, item->text));
     }
     if (s->target->kind == SYNTAX_NAME)
-        vec_push(fl->a, names, scope_find(fl, s->target->text));
+        vec_push(fl->a, names, binding_find(fl, s->target->text));
 }
 
 /* What a name was outside the body that it is local to. */
@@ -103,7 +103,7 @@ static void unhide(lowering *fl, const shadow_list *shadows)
     for (int64_t i = 0; i < shadows->count; i++) {
         const shadow *hidden = &shadows->items[i];
         fl->names.storage[hidden->name] = hidden->storage;
-        scope_set(fl, hidden->name, hidden->b);
+        binding_set(fl, hidden->name, hidden->b);
     }
 }
 
@@ -169,12 +169,12 @@ void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
     carry_frame carries = {.count = (int32_t)names->items.count};
     int64_t *indices = arena_array(fl->a, int64_t, carries.count);
     for (int32_t i = 0; i < carries.count; i++)
-        indices[i] = scope_find(fl, names->items.items[i]->text);
+        indices[i] = binding_find(fl, names->items.items[i]->text);
     carries.names = indices;
     l.carries = &carries;
     l.no_jumps = jump_refusal(range->kind);
     if (range->kind != ITERATOR_WHILE) {
-        l.target = scope_find(fl, s->target->items.items[0]->text);
+        l.target = binding_find(fl, s->target->items.items[0]->text);
         l.target_span = s->target->items.items[0]->span;
     }
     name_set locals = {0};
@@ -193,7 +193,7 @@ void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
     lower_loop(fl, &l);
     dsl_value *values = arena_array(fl->a, dsl_value, carries.count);
     for (int32_t i = 0; i < carries.count && !fl->terminated; i++)
-        values[i] = scope_read(fl, indices[i], s->span);
+        values[i] = binding_read(fl, indices[i], s->span);
     unhide(fl, &shadows);
     if (carries.yield != NULL && !fl->terminated)
         bind_results(fl, carries.yield, values, carries.count);

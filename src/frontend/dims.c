@@ -20,7 +20,7 @@ const ir_expr *scalar_param(const lowering *fl, const char *name)
 {
     for (int64_t i = 0; i < fl->ir->params.count; i++) {
         const ir_var *param = fl->ir->params.items[i];
-        int64_t index = scope_find(fl, param->name);
+        int64_t index = binding_find(fl, param->name);
         if (strcmp(param->name, name) != 0 || param->type.kind != IR_SCALAR || index < 0)
             continue;
         const binding *b = fl->names.bindings[index];

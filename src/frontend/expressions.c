@@ -39,8 +39,8 @@ static dsl_value not_yet(lowering *fl, const char *path, pypto_span span)
 
 static dsl_value eval_name(lowering *fl, const syntax_expr *e)
 {
-    int64_t name = scope_find(fl, e->text);
-    return name >= 0 ? scope_read(fl, name, e->span) : outer_name(fl, e->text, e->span);
+    int64_t name = binding_find(fl, e->text);
+    return name >= 0 ? binding_read(fl, name, e->span) : outer_name(fl, e->text, e->span);
 }
 
 static bool has_no_dtype(ir_kind kind)
@@ -249,7 +249,7 @@ static bool comprehended(lowering *fl, const syntax_expr *over, dsl_value *value
 {
     bool range = calls_path(fl, over, "pl.range") ||
                  (over->kind == SYNTAX_CALL && over->a->kind == SYNTAX_NAME &&
-                  strcmp(over->a->text, "range") == 0 && scope_find(fl, "range") < 0);
+                  strcmp(over->a->text, "range") == 0 && binding_find(fl, "range") < 0);
     if (!range) {
         *values = eval(fl, over);
         return values->kind == VALUE_TUPLE || values->kind == VALUE_POISON;
@@ -293,17 +293,17 @@ dsl_value eval_comprehension(lowering *fl, const syntax_expr *e)
     if (values.kind == VALUE_POISON)
         return values;
     /* The name is the comprehension's own: afterwards it is again what it was. */
-    scope_declare(fl, e->b->text, false);
-    const int64_t name = scope_find(fl, e->b->text);
+    binding_declare(fl, e->b->text, false);
+    const int64_t name = binding_find(fl, e->b->text);
     const int64_t mark = fl->trail.count;
     dsl_value *items = arena_array(fl->a, dsl_value, values.count + 1);
     bool ok = true;
     for (int32_t i = 0; i < values.count && ok; i++) {
-        scope_bind(fl, name, values.items[i], e->b->span);
+        bind_name(fl, name, values.items[i], e->b->span);
         items[i] = eval(fl, e->a);
         ok = items[i].kind != VALUE_POISON;
     }
-    scope_undo(fl, mark);
+    binding_undo(fl, mark);
     if (!ok)
         return poison();
     return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = values.count, .span = e->span};

@@ -1,6 +1,6 @@
 /* Paths: what names are bound to where several ways through the function meet, and the if statement.
  *
- * Each way is lowered from the same state; path_here() notes what it has changed, scope_undo() takes that
+ * Each way is lowered from the same state; path_here() notes what it has changed, binding_undo() takes that
  * back. Where paths meet, only names that some path has changed are looked at. The same value on all
  * paths is kept. Values of one type get one variable: paths that have another one assign it at their
  * end (in front of the break or continue that ends them). Numbers of different width get one of the widest
@@ -167,11 +167,11 @@ static binding *merge_values(lowering *fl, int64_t name, flow_path *paths, bindi
     ir_var *target = NULL;
     for (int64_t i = 0; i < count && target == NULL; i++) {
         ir_var *var = value_var(&bs[i]->v);
-        if (var != NULL && scope_owns(fl, name, var) && ir_type_equal(&var->type, &type))
+        if (var != NULL && binding_owns(fl, name, var) && ir_type_equal(&var->type, &type))
             target = var;
     }
     if (target == NULL)
-        target = scope_target(fl, name, &type, bs[0]->span);
+        target = binding_target(fl, name, &type, bs[0]->span);
     if (ir_is_handle(type.kind)) {
         const ir_var *first = bs[0]->v.var;
         target->root = first->root;
@@ -303,7 +303,7 @@ static void join(lowering *fl, pypto_span span, flow_path *paths)
     binding **second = path_bindings(fl, &paths[1], &changed);
     for (int64_t i = 0; i < changed.count; i++) {
         binding *bs[2] = {first[i], second[i]};
-        scope_set(fl, changed.items[i], merge_bindings(fl, changed.items[i], span, paths, bs, 2));
+        binding_set(fl, changed.items[i], merge_bindings(fl, changed.items[i], span, paths, bs, 2));
     }
 }
 
@@ -322,14 +322,14 @@ static branch lower_branch(lowering *fl, const syntax_block *syntax, ir_block *b
     inside.depth++;
     lower_block(&inside, syntax);
     branch result = {path_here(&inside, fl->trail.count, block, false), inside.terminated};
-    scope_undo(&inside, fl->trail.count);
+    binding_undo(&inside, fl->trail.count);
     return result;
 }
 
 static void continue_from(lowering *fl, const flow_path *p)
 {
     for (int64_t i = 0; i < p->changes.count; i++)
-        scope_set(fl, p->changes.items[i].name, p->changes.items[i].b);
+        binding_set(fl, p->changes.items[i].name, p->changes.items[i].b);
 }
 
 void lower_if(lowering *fl, const syntax_stmt *s)

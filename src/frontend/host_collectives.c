@@ -44,7 +44,7 @@ bool check_host_collective(lowering *fl, const op_def *op, const syntax_expr *ca
 
 static bool is_taken(const lowering *fl, const char *name)
 {
-    if (scope_find(fl, name) >= 0)
+    if (binding_find(fl, name) >= 0)
         return true;
     for (int64_t i = 0; i < fl->fe->program->buffers.count; i++) {
         if (strcmp(fl->fe->program->buffers.items[i].name, name) == 0)

@@ -38,7 +38,7 @@ static const char *spelled_path(lowering *fl, const syntax_expr *e)
         const char *base = spelled_path(fl, e->a);
         return base == NULL ? NULL : arena_printf(fl->a, "%s.%s", base, e->text);
     }
-    if (e->kind != SYNTAX_NAME || scope_find(fl, e->text) >= 0)
+    if (e->kind != SYNTAX_NAME || binding_find(fl, e->text) >= 0)
         return NULL;
     const name_value *v = resolve_name(fl->fe, fl->function, e->text);
     return v->kind == NAME_PATH ? v->text : NULL;

@@ -66,7 +66,7 @@ static bool add_tasks(lowering *fl, const dsl_value *v, task_list *tasks)
 static const ir_expr *late_task(lowering *fl, int64_t name, pypto_span span)
 {
     const ir_type type = ir_scalar_type(PYPTO_TASK_ID);
-    ir_var *var = scope_target(fl, name, &type, span);
+    ir_var *var = binding_target(fl, name, &type, span);
     for (int64_t i = 0; i < fl->notes->late_vars.count; i++) {
         if (fl->notes->late_vars.items[i] == var)
             return ir_ref(fl->a, var);
@@ -77,7 +77,7 @@ static const ir_expr *late_task(lowering *fl, int64_t name, pypto_span span)
 
 static bool add_entry(lowering *fl, const syntax_expr *e, const char *own, task_list *tasks)
 {
-    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
+    int64_t name = e->kind == SYNTAX_NAME ? binding_find(fl, e->text) : -1;
     const binding *b = name >= 0 ? fl->names.bindings[name] : NULL;
     const binding_state state = b != NULL ? b->state : BINDING_BOUND;
     const bool open_task =
@@ -154,8 +154,8 @@ bool lower_name_list(lowering *fl, const char *word, const char *key, const synt
                    "%s: %s has '%s' more than once", word, key, e->text);
             return false;
         }
-        int64_t name = scope_find(fl, e->text);
-        const dsl_value v = name >= 0 ? scope_read(fl, name, e->span) : poison();
+        int64_t name = binding_find(fl, e->text);
+        const dsl_value v = name >= 0 ? binding_read(fl, name, e->span) : poison();
         if (name < 0)
             report(fl->fe, DIAG_BAD_TASK_ID, e->span, "name a tensor that is known here",
                    "%s: unknown name '%s' in %s", word, e->text, key);
@@ -276,9 +276,9 @@ void attach_launch(lowering *fl, ir_stmt *call, launch_request *request, uint64_
 ir_var *capture_task(lowering *fl, ir_stmt *call, int64_t name, pypto_span span)
 {
     const ir_type type = ir_scalar_type(PYPTO_TASK_ID);
-    call->target = scope_target(fl, name, &type, span);
+    call->target = binding_target(fl, name, &type, span);
     if (name >= 0)
-        scope_bind(fl, name, var_value(fl->a, call->target, span), span);
+        bind_name(fl, name, var_value(fl->a, call->target, span), span);
     return call->target;
 }
 

@@ -229,7 +229,7 @@ void finish_loop(lowering *fl, const loop *l, meeting *m)
     int64_t first = l->endless ? m->turns : 0;
     int64_t count = m->paths.count - first;
     if (l->target >= 0)
-        scope_set(fl, l->target, after_target(fl, l, m));
+        binding_set(fl, l->target, after_target(fl, l, m));
     binding **bs = arena_array(fl->a, binding *, m->paths.count);
     for (int64_t i = 0; i < l->assigned.count; i++) {
         for (int64_t p = 0; p < m->paths.count; p++)
@@ -240,7 +240,7 @@ void finish_loop(lowering *fl, const loop *l, meeting *m)
         else if (count > 0)
             after = after_loop(fl, l, i, m->paths.items + first, bs + first, count, bs, m->turns);
         if (after != fl->names.bindings[l->assigned.items[i]])
-            scope_set(fl, l->assigned.items[i], after);
+            binding_set(fl, l->assigned.items[i], after);
     }
     fl->terminated = count == 0 && l->endless;
 }

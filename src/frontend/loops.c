@@ -35,7 +35,7 @@ static loop_memory *remembered(lowering *fl, const syntax_stmt *s)
 static void carry(lowering *fl, int64_t name, ir_type type)
 {
     binding *b = fl->names.bindings[name];
-    ir_var *var = scope_target(fl, name, &type, b->span);
+    ir_var *var = binding_target(fl, name, &type, b->span);
     bool handle = ir_is_handle(type.kind);
     var->may_be_unset = var->may_be_unset || b->open;
     if (handle) {
@@ -43,7 +43,7 @@ static void carry(lowering *fl, int64_t name, ir_type type)
         mark_read(b);
     }
     emit_assign(fl, var, &b->v, b->span);
-    scope_bind(fl, name, var_value(fl->a, var, b->span), b->span);
+    bind_name(fl, name, var_value(fl->a, var, b->span), b->span);
     fl->names.bindings[name]->cell = handle;
     fl->names.bindings[name]->open = b->open;
 }
@@ -75,7 +75,7 @@ static void carry_names(lowering *fl, const loop *l, const loop_memory *memory)
             ir_is_handle(type.kind)
                 ? memory != NULL && !b->cell &&
                       (memory->attempts >= ATTEMPTS - 1 || name_set_has(&memory->carried, name))
-                : var == NULL || !scope_owns(fl, name, var) || !ir_type_equal(&var->type, &type);
+                : var == NULL || !binding_owns(fl, name, var) || !ir_type_equal(&var->type, &type);
         if (wanted)
             carry(fl, name, type);
     }
@@ -91,7 +91,7 @@ static void copy_entry(lowering *fl, loop *l)
         *copy = *fl->names.bindings[name];
         copy->read = false;
         copy->origin = fl->names.bindings[name];
-        scope_set(fl, name, copy);
+        binding_set(fl, name, copy);
         l->entry[i] = copy;
     }
 }
@@ -146,14 +146,14 @@ static void lower_body(lowering *fl, loop *l)
     if (l->condition != NULL)
         lower_condition(&body, l);
     else
-        scope_bind(&body, l->target, var_value(fl->a, l->stmt->target, l->target_span),
-                   l->target_span);
+        bind_name(&body, l->target, var_value(fl->a, l->stmt->target, l->target_span),
+                  l->target_span);
     lower_block(&body, &l->body);
     l->turns = frame.continues;
     l->breaks = frame.breaks;
     if (!body.terminated)
         vec_push(fl->a, &l->turns, path_here(&body, frame.mark, body.block, false));
-    scope_undo(&body, frame.mark);
+    binding_undo(&body, frame.mark);
 }
 
 void lower_jump(lowering *fl, const syntax_stmt *s)
@@ -203,7 +203,7 @@ void lower_loop(lowering *fl, loop *l)
         bool settled = settle_ends(fl, l, &m, &missing);
         if (settled || fl->fe->error_count != errors ||
             (memory != NULL && memory->attempts >= ATTEMPTS)) {
-            scope_undo(fl, entered);
+            binding_undo(fl, entered);
             finish_loop(fl, l, &m);
             return;
         }
@@ -216,7 +216,7 @@ void lower_loop(lowering *fl, loop *l)
         memory->attempts++;
         drop_behind(fl->block, last);
         fl->notes->temporaries = temporaries;
-        scope_undo(fl, mark);
+        binding_undo(fl, mark);
     }
 }
 
@@ -274,7 +274,7 @@ static void lower_simple_for(lowering *fl, const syntax_stmt *s, const iterator 
 {
     loop l = {.syntax = s, .body = s->body, .range = *range, .target_span = s->target->span};
     l.no_jumps = jump_refusal(range->kind);
-    l.target = scope_find(fl, s->target->text);
+    l.target = binding_find(fl, s->target->text);
     name_set bound = {0};
     names_bound(fl, &s->body, &bound);
     l.range.stop = fixed_bound(fl, &bound, l.range.stop);

@@ -163,12 +163,12 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
     const syntax_function *syntax = source->syntax;
     int64_t errors_before = fe->error_count;
     for (int64_t i = 0; i < syntax->params.count; i++)
-        scope_declare(&fl, syntax->params.items[i].name, true);
+        binding_declare(&fl, syntax->params.items[i].name, true);
     for (int64_t i = 0; i < syntax->refusals.count; i++) {
         if (syntax->refusals.items[i].name != NULL)
-            scope_declare(&fl, syntax->refusals.items[i].name, true);
+            binding_declare(&fl, syntax->refusals.items[i].name, true);
     }
-    scope_collect(&fl, &syntax->body);
+    binding_collect(&fl, &syntax->body);
     fl.block = &self->ir->body;
 
     lower_signature(&fl, given, count);

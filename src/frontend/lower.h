@@ -128,7 +128,7 @@ typedef struct function_notes {
 /* Where the lowering is: in which text, with which meaning of its names, and where statements go. Who enters
  * something for a while (the body of a loop, of a scope, of a function that is spliced in) makes a copy, changes
  * what is different there, and goes on with the copy; so nothing has to be put back. What must outlast
- * the copy is behind pointers. The trail is not: a copy takes back what it has bound (scope_undo). */
+ * the copy is behind pointers. The trail is not: a copy takes back what it has bound (binding_undo). */
 struct lowering {
     frontend *fe;
     arena *a;

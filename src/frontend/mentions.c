@@ -184,7 +184,7 @@ static bool note_mention(void *context, const syntax_expr *e)
 {
     mentions *m = context;
     lowering *fl = m->fl;
-    int64_t name = e->kind == SYNTAX_NAME ? scope_find(fl, e->text) : -1;
+    int64_t name = e->kind == SYNTAX_NAME ? binding_find(fl, e->text) : -1;
     if (name >= 0 && fl->names.slots[name] < 0) {
         fl->names.slots[name] = m->set.count;
         vec_push(fl->a, &m->set, name);

@@ -210,7 +210,7 @@ dsl_value outer_name(lowering *fl, const char *name, pypto_span span)
 static const char *spelled(lowering *fl, const syntax_expr *e)
 {
     if (e->kind == SYNTAX_NAME)
-        return scope_find(fl, e->text) < 0 ? e->text : NULL;
+        return binding_find(fl, e->text) < 0 ? e->text : NULL;
     const char *base = e->kind == SYNTAX_ATTRIBUTE ? spelled(fl, e->a) : NULL;
     return base == NULL ? NULL : arena_printf(fl->a, "%s.%s", base, e->text);
 }

@@ -94,7 +94,7 @@ static bool is_fixed(const lowering *fl, const ir_var *var)
  * around, does not bind the name. */
 static bool keeps_value(const lowering *fl, int64_t name, const ir_var *var, const ir_stmt *loop)
 {
-    if (var->kind == IR_VAR_PARAM || var->kind == IR_VAR_DIM || scope_owns(fl, name, var))
+    if (var->kind == IR_VAR_PARAM || var->kind == IR_VAR_DIM || binding_owns(fl, name, var))
         return true;
     return ir_is_handle(var->type.kind) && loop != NULL && definitions(&loop->body, var) > 0;
 }
@@ -117,7 +117,7 @@ binding *open_binding(lowering *fl, int64_t name, binding *b, const ir_stmt *loo
     }
     note_bound(fl, name, paths, bs, count);
     if (var != NULL && value_type(&b->v, &type) && !keeps_value(fl, name, var, loop)) {
-        ir_var *own = scope_target(fl, name, &type, b->span);
+        ir_var *own = binding_target(fl, name, &type, b->span);
         own->root = var->root;
         own->buffer = var->buffer;
         for (int64_t i = 0; i < count; i++) {
@@ -169,5 +169,5 @@ void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span)
     *bound = *b;
     bound->open = false;
     bound->origin = b;
-    scope_set(fl, name, bound);
+    binding_set(fl, name, bound);
 }

@@ -98,7 +98,7 @@ static bool is_creation(const op_def *op)
 static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_type *type,
                                     int64_t target)
 {
-    ir_var *var = scope_target(fl, target, type, call->span);
+    ir_var *var = binding_target(fl, target, type, call->span);
     if (overlaps(call->op, call->operands, var))
         var = temporary(fl, type, call->span);
     if (type->kind == IR_BUFFER) {

@@ -148,7 +148,8 @@ static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
                                    .span = of->span.line > 0 ? of->span : request->span};
         for (int32_t k = 0; request->launch != NULL && k < request->launch->independent_count;
              k++) {
-            const binding *b = fl->names.bindings[scope_find(fl, request->launch->independent[k])];
+            const binding *b =
+                fl->names.bindings[binding_find(fl, request->launch->independent[k])];
             if (i < 64 && b->v.kind == VALUE_VAR && b->v.var == outer)
                 independent |= UINT64_C(1) << i;
         }
@@ -216,7 +217,7 @@ static flow_path lower_scope_body(lowering *fl, outlining *o, const outline_requ
     const flow_path end = path_here(&body, entered, body.block, false);
     settle_loop_variables(&body, &end);
     clear_late_vars(&body);
-    scope_undo(&body, fl->trail.count);
+    binding_undo(&body, fl->trail.count);
     fl->notes->temporaries = notes.temporaries;
     return end;
 }
@@ -250,7 +251,7 @@ bool lower_outlined(lowering *fl, const outline_request *request)
         if (ok)
             leave_name(&o, end.changes.items[i].name, end.changes.items[i].b);
         else
-            scope_poison(fl, end.changes.items[i].name);
+            binding_poison(fl, end.changes.items[i].name);
     }
     if (here.returned != NULL) {
         if (!ok || !value_outside(&o, &here.value))

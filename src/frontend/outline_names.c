@@ -115,7 +115,7 @@ void settle_names(lowering *fl, const name_set *names, const outline_request *re
         if (b->open && !reads_first(request->body, fl->names.names[names->items[i]]))
             continue;
         if (b->open) {
-            (void)scope_read(fl, names->items[i], request->span);
+            (void)binding_read(fl, names->items[i], request->span);
             b = fl->names.bindings[names->items[i]];
         }
         keep_value(fl, names->items[i], b);
@@ -126,7 +126,7 @@ void settle_names(lowering *fl, const name_set *names, const outline_request *re
         binding *settled = copy_binding(fl, b);
         settled->v = settle(fl, b->v);
         settled->origin = b;
-        scope_set(fl, names->items[i], settled);
+        binding_set(fl, names->items[i], settled);
     }
 }
 
@@ -144,7 +144,7 @@ void enter_names(lowering *inside, outlining *o, const name_set *names)
         binding *b = inside->names.bindings[names->items[i]];
         dsl_value v = b->v;
         if (b->open) {
-            scope_set(inside, names->items[i], left_open(inside, b));
+            binding_set(inside, names->items[i], left_open(inside, b));
             continue;
         }
         if (b->state != BINDING_BOUND || !has_variables(&v))
@@ -157,7 +157,7 @@ void enter_names(lowering *inside, outlining *o, const name_set *names)
         entered->v = v;
         entered->cell = false;
         entered->origin = b;
-        scope_set(inside, names->items[i], entered);
+        binding_set(inside, names->items[i], entered);
     }
     /* Dimensions are looked up by name in this list. */
     for (int64_t i = 0; i < o->fl->notes->symbols.count; i++) {
@@ -223,7 +223,7 @@ void leave_name(const outlining *o, int64_t name, const binding *b)
     lowering *fl = o->fl;
     dsl_value v = b->v;
     if (b->open) {
-        scope_set(fl, name, left_open(fl, b));
+        binding_set(fl, name, left_open(fl, b));
         return;
     }
     if (b->state == BINDING_BOUND && value_outside(o, &v)) {
@@ -248,5 +248,5 @@ void leave_name(const outlining *o, int64_t name, const binding *b)
     if (inside && b->v.kind == VALUE_SCALAR && before->state == BINDING_BOUND &&
         before->v.kind == VALUE_SCALAR)
         (void)keep_scope_value(fl, name, left);
-    scope_set(fl, name, left);
+    binding_set(fl, name, left);
 }

@@ -132,7 +132,7 @@ static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name
     if (outside != NULL) {
         const ir_type type = ir_scalar_type(outside->dtype);
         const dsl_value v = scalar_value(outside, b->span);
-        ir_var *var = scope_target(fl, name, &type, b->span);
+        ir_var *var = binding_target(fl, name, &type, b->span);
         emit_assign(fl, var, &v, b->span);
         for (binding *same = b; same != NULL; same = same->origin) {
             same->state = BINDING_BOUND;

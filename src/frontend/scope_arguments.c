@@ -114,7 +114,7 @@ bool no_capture(lowering *fl, const scope *sc)
 /* The name behind `as`, or -1. */
 static int64_t capture_name(const lowering *fl, const scope *sc)
 {
-    return sc->target == NULL ? -1 : scope_find(fl, sc->target->text);
+    return sc->target == NULL ? -1 : binding_find(fl, sc->target->text);
 }
 
 void capture_id(lowering *fl, const scope *sc, launch_request *request)
@@ -126,7 +126,7 @@ void capture_id(lowering *fl, const scope *sc, launch_request *request)
 void poison_capture(lowering *fl, const scope *sc)
 {
     if (sc->target != NULL)
-        scope_poison(fl, capture_name(fl, sc));
+        binding_poison(fl, capture_name(fl, sc));
 }
 
 int64_t enum_value(const char *enumeration, const char *member)

@@ -156,7 +156,7 @@ void lower_spmd_loop(lowering *fl, const scope *sc)
                   "pl.spmd has a single loop variable");
         return;
     }
-    const int64_t index = scope_find(fl, s->target->text);
+    const int64_t index = binding_find(fl, s->target->text);
     if (!bind_spmd(fl, sc, given) || !spmd_arguments(fl, sc, true, given, &request, &name))
         return;
     const outline_request outlined = {.plane = PLD_PLANE_CORE,

@@ -132,7 +132,7 @@ static void lower_split(lowering *fl, const scope *sc)
     int64_t lanes = 0;
     if (!split_arguments(fl, sc, &lanes))
         return;
-    const int64_t name = scope_find(fl, sc->syntax->target->text);
+    const int64_t name = binding_find(fl, sc->syntax->target->text);
     const ir_expr *outer = fl->lane;
     loop_frame *loop = fl->loop;
     carry_frame *carries = fl->carries;
@@ -141,8 +141,8 @@ static void lower_split(lowering *fl, const scope *sc)
     fl->carries = NULL;
     for (int64_t lane = 0; lane < lanes && fl->fe->error_count == errors; lane++) {
         fl->lane = ir_int(fl->a, lane);
-        scope_bind(fl, name, literal_int(fl->a, lane, sc->syntax->target->span),
-                   sc->syntax->target->span);
+        bind_name(fl, name, literal_int(fl->a, lane, sc->syntax->target->span),
+                  sc->syntax->target->span);
         lower_in_place(fl, sc->syntax);
     }
     fl->lane = outer;
@@ -237,9 +237,9 @@ static void refuse_context(lowering *fl, const syntax_stmt *s, const syntax_expr
     name_set bound = {0};
     names_bound(fl, &s->body, &bound);
     for (int64_t i = 0; i < bound.count; i++)
-        scope_poison(fl, bound.items[i]);
+        binding_poison(fl, bound.items[i]);
     if (s->items.items[1] != NULL && s->items.items[1]->kind == SYNTAX_NAME)
-        scope_poison(fl, scope_find(fl, s->items.items[1]->text));
+        binding_poison(fl, binding_find(fl, s->items.items[1]->text));
 }
 
 void lower_with(lowering *fl, const syntax_stmt *s)

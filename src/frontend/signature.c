@@ -223,9 +223,9 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
     ir_var *var =
         ir_var_create(fl->fe->program, fl->ir, IR_VAR_PARAM, param->name, type, param->span);
     var->direction = direction;
-    int64_t name = scope_find(fl, param->name);
+    int64_t name = binding_find(fl, param->name);
     if (!ok) {
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         return;
     }
     dsl_value v = var_value(fl->a, var, param->span);
@@ -233,7 +233,7 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         const ir_expr *number = baked(fl->a, given->number, type.dtype);
         v = number == NULL ? poison() : scalar_value(number, param->span);
     }
-    scope_bind(fl, name, v, param->span);
+    bind_name(fl, name, v, param->span);
 }
 
 void lower_signature(lowering *fl, const given_param *given, int32_t count)
@@ -245,7 +245,7 @@ void lower_signature(lowering *fl, const given_param *given, int32_t count)
         report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, refusal->span, refusal->hint,
                "'%s': a DSL function cannot have %s", syntax->name, refusal->what);
         if (refusal->name != NULL)
-            scope_poison(fl, scope_find(fl, refusal->name));
+            binding_poison(fl, binding_find(fl, refusal->name));
     }
     for (int64_t i = 0; i < syntax->params.count; i++) {
         declare_param(fl, &syntax->params.items[i], i < count ? &given[i] : NULL);

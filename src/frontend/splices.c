@@ -16,7 +16,7 @@ static bool bind_spliced(lowering *fl, const syntax_param *param, dsl_value v)
                 fl, v, declared.type.dtype,
                 arena_printf(fl->a, "argument '%s' of '%s'", param->name, fl->syntax->name));
     }
-    assign_name(fl, scope_find(fl, param->name), v, param->span);
+    assign_name(fl, binding_find(fl, param->name), v, param->span);
     return v.kind != VALUE_POISON;
 }
 
@@ -37,8 +37,8 @@ dsl_value splice_call(lowering *fl, const call_site *site)
     body.spliced = &here;
     body.loop_memories = &memories;
     for (int32_t i = 0; i < site->count; i++)
-        scope_declare(&body, callee->params.items[i].name, true);
-    scope_collect(&body, &callee->body);
+        binding_declare(&body, callee->params.items[i].name, true);
+    binding_collect(&body, &callee->body);
     bool ok = true;
     for (int32_t i = 0; i < site->count; i++)
         ok = bind_spliced(&body, &callee->params.items[i], site->values[i]) && ok;

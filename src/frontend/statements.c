@@ -43,18 +43,18 @@ static void assign_scalar(lowering *fl, int64_t name, dsl_value v, pypto_span sp
 {
     bool once = fl->names.assignments[name] == 1;
     if (once && v.literal) {
-        scope_bind(fl, name, v, span);
+        bind_name(fl, name, v, span);
         return;
     }
     adapt_to_name(fl, fl->names.bindings[name], &v);
     ir_type type = ir_scalar_type(v.expr->dtype);
-    ir_var *target = scope_target(fl, name, &type, span);
+    ir_var *target = binding_target(fl, name, &type, span);
     emit_assign(fl, target, &v, span);
     if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_WORLD_SIZE)
         vec_push(fl->a, &fl->notes->world_sizes, target);
     if (once && v.expr->kind == IR_OP && v.expr->op_def->id == OP_NRANKS)
         vec_push(fl->a, &fl->notes->rank_counts, target);
-    scope_bind(fl, name, var_value(fl->a, target, span), span);
+    bind_name(fl, name, var_value(fl->a, target, span), span);
 }
 
 /* An output that is rebound to a new tensor would never be written. */
@@ -79,7 +79,7 @@ static bool rebinds_output(lowering *fl, int64_t name, const dsl_value *v, pypto
 static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 {
     if (rebinds_output(fl, name, &v, span)) {
-        scope_poison(fl, name);
+        binding_poison(fl, name);
         return;
     }
     const binding *b = fl->names.bindings[name];
@@ -91,13 +91,13 @@ static void assign_handle(lowering *fl, int64_t name, dsl_value v, pypto_span sp
         v = var_value(fl->a, cell, span);
     } else if (v.kind == VALUE_VAR && is_cell(fl, v.var)) {
         /* The other name may be set again; this one stays. */
-        ir_var *own = scope_target(fl, name, &v.var->type, span);
+        ir_var *own = binding_target(fl, name, &v.var->type, span);
         own->root = v.var->root;
         own->buffer = v.var->buffer;
         emit_assign(fl, own, &v, span);
         v = var_value(fl->a, own, span);
     }
-    scope_bind(fl, name, v, span);
+    bind_name(fl, name, v, span);
     fl->names.bindings[name]->cell = at_run_time;
 }
 
@@ -106,16 +106,16 @@ void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
     if (v.kind == VALUE_SCALAR) {
         assign_scalar(fl, name, v, span);
     } else if (v.kind == VALUE_VAR && ir_is_private(v.var->type.kind)) {
-        ir_var *target = scope_target(fl, name, &v.var->type, span);
+        ir_var *target = binding_target(fl, name, &v.var->type, span);
         emit_assign(fl, target, &v, span);
-        scope_bind(fl, name, var_value(fl->a, target, span), span);
+        bind_name(fl, name, var_value(fl->a, target, span), span);
     } else if (v.kind == VALUE_VAR) {
         assign_handle(fl, name, v, span);
     } else if (v.kind == VALUE_NONE && fl->ir->plane == PLD_PLANE_CHIP &&
                fl->names.assignments[name] > 1) {
         assign_scalar(fl, name, no_task(fl->a, span), span); /* tasks will be assigned to it */
     } else {
-        scope_bind(fl, name, settle(fl, v), span);
+        bind_name(fl, name, settle(fl, v), span);
     }
 }
 
@@ -124,7 +124,7 @@ void assign_name(lowering *fl, int64_t name, dsl_value v, pypto_span span)
 static void poison_target(lowering *fl, const syntax_expr *target)
 {
     if (target->kind == SYNTAX_NAME)
-        scope_poison(fl, scope_find(fl, target->text));
+        binding_poison(fl, binding_find(fl, target->text));
     if (target->kind == SYNTAX_STARRED)
         poison_target(fl, target->a);
     if (target->kind == SYNTAX_TUPLE || target->kind == SYNTAX_LIST) {
@@ -206,7 +206,7 @@ static void unpack_value(lowering *fl, const syntax_stmt *s, const syntax_expr *
             if (is_sequence(item))
                 unpack_value(fl, s, item, &v->items[i]);
             else
-                assign_name(fl, scope_find(fl, item->text), v->items[i], s->span);
+                assign_name(fl, binding_find(fl, item->text), v->items[i], s->span);
         }
         return;
     }
@@ -255,7 +255,7 @@ static void lower_assign(lowering *fl, const syntax_stmt *s)
         bad_target(fl, s->target);
         eval(fl, s->value);
     } else {
-        int64_t name = scope_find(fl, s->target->text);
+        int64_t name = binding_find(fl, s->target->text);
         assign_name(fl, name, eval_into(fl, s->value, name), s->span);
     }
 }
@@ -275,8 +275,8 @@ static void lower_augmented(lowering *fl, const syntax_stmt *s)
         bad_target(fl, s->target);
         return;
     }
-    int64_t name = scope_find(fl, s->target->text);
-    dsl_value x = scope_read(fl, name, s->target->span);
+    int64_t name = binding_find(fl, s->target->text);
+    dsl_value x = binding_read(fl, name, s->target->span);
     dsl_value y = eval(fl, s->value);
     bool ok = x.kind != VALUE_POISON && y.kind != VALUE_POISON;
     assign_name(fl, name, ok ? value_binary(fl, s->text, x, y, s->span, name) : poison(), s->span);
@@ -293,7 +293,7 @@ static void lower_annotated(lowering *fl, const syntax_stmt *s)
         bad_target(fl, s->target);
         return;
     }
-    int64_t name = scope_find(fl, s->target->text);
+    int64_t name = binding_find(fl, s->target->text);
     const char *what = arena_printf(fl->a, "'%s'", s->target->text);
     dsl_value v = eval_into(fl, s->value, name);
     ir_type have;
@@ -319,7 +319,7 @@ static void lower_other(lowering *fl, const syntax_stmt *s)
                "a DSL function has assignments, calls, if, for, while, with and return",
                "Unsupported statement type: %s", s->text);
     for (int64_t i = 0; i < s->items.count; i++)
-        scope_poison(fl, scope_find(fl, s->items.items[i]->text));
+        binding_poison(fl, binding_find(fl, s->items.items[i]->text));
 }
 
 /* With strict_ssa=True a name has one definition, and parts of tensors none. */
@@ -334,7 +334,7 @@ static void check_single_definition(lowering *fl, const syntax_expr *target)
     }
     for (int64_t i = 0; i < target->items.count && target->kind != SYNTAX_NAME; i++)
         check_single_definition(fl, target->items.items[i]);
-    int64_t name = target->kind == SYNTAX_NAME ? scope_find(fl, target->text) : -1;
+    int64_t name = target->kind == SYNTAX_NAME ? binding_find(fl, target->text) : -1;
     const binding *b = name < 0 ? NULL : fl->names.bindings[name];
     if (b != NULL && (b->state == BINDING_BOUND || b->state == BINDING_LOOP_END))
         report(fl->fe, DIAG_SECOND_DEFINITION, target->span, NULL,

@@ -92,7 +92,7 @@ static void warn_of_rebound_outputs(const write_check *check)
         return;
     for (int64_t i = 0; i < fl->ir->params.count; i++) {
         const ir_var *param = fl->ir->params.items[i];
-        int64_t name = scope_find(fl, param->name);
+        int64_t name = binding_find(fl, param->name);
         if (param->direction != PLD_OUT || check->written[param->id] || name < 0)
             continue;
         const var_list *own = &fl->names.storage[name].vars;
