@@ -7,6 +7,7 @@
  *   syntax_dump.c  syntax tree -> text, for tests
  *   embedder.c     what the front end asks about names and sources -> answers out of Python objects
  *   tensors.c      a Python argument -> pypto_argument
+ *   resident.c     the same for tensors that live in a worker
  *   arguments.c    the arguments of a call, for the front end and for the run
  *   compile.c      compiling, and looking at a function without running it
  *   program.c      the class Program: a compiled program that can be run
@@ -112,6 +113,7 @@ typedef struct held_argument {
     pypto_argument argument;
     PyObject *owner;  /* owned */
     Py_buffer buffer; /* released when `exported` */
+    void **rows;      /* of argument.tensor, PyMem; or NULL */
     bool exported;
     bool boolean; /* the number was a bool */
     bool copied;  /* the memory is a private copy: good for inputs only */
@@ -125,6 +127,12 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held);
 PyObject *numpy_number(PyObject *value);
 /* Accepts what tensor_hold made, a zeroed one too. */
 void tensor_release(held_argument *held);
+
+/* ---- resident.c ---- */
+
+/* Whether an object is a resident tensor; describes it as tensor_hold() does. */
+bool resident_is(PyObject *value);
+bool resident_hold(PyObject *value, const char *name, held_argument *held);
 
 /* ---- compile.c ---- */
 

@@ -1,11 +1,12 @@
 /* A Python argument -> pypto_argument: where its memory is, how it is laid out, what may be done
  * with it.
  *
- * Four ways in, in the order in which they are tried:
+ * Five ways in, in the order in which they are tried:
  *   numbers   bool, int, float and NumPy scalars
  *   torch     by its attributes; torch itself is never imported
  *   buffers   NumPy arrays and everything else with the buffer protocol
  *   DLPack    other libraries; read-only, because old versions of the protocol do not say
+ *   resident  tensors of a worker (resident.c)
  *
  * Nothing is copied here: views that are not contiguous, of negative stride or read-only are
  * described as they are, and the host library judges them by what the program does with the
@@ -420,6 +421,8 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held)
         return hold_buffer(value, name, held);
     if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__dlpack__"))
         return hold_dlpack(value, name, held);
+    if (resident_is(value))
+        return resident_hold(value, name, held);
     return refuse_type(value, name);
 }
 
@@ -428,5 +431,7 @@ void tensor_release(held_argument *held)
     if (held->exported)
         PyBuffer_Release(&held->buffer);
     held->exported = false;
+    PyMem_Free(held->rows);
+    held->rows = NULL;
     Py_CLEAR(held->owner);
 }

@@ -234,15 +234,15 @@ static PyObject *worker_free(PyObject *object, PyObject *args)
     return result;
 }
 
-/* copy(target, source, bytes): between memory of ranks and any other, behind the calls in flight */
-static PyObject *worker_copy(PyObject *object, PyObject *args)
+static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
 {
     worker_set *set = ((worker_object *)object)->set;
     unsigned long long target, source;
     long long bytes;
-    if (!PyArg_ParseTuple(args, "KKL:copy", &target, &source, &bytes) || !set_enter(set, "copy"))
+    if (!PyArg_ParseTuple(args, behind ? "KKL:copy" : "KKL:fill", &target, &source, &bytes) ||
+        !set_enter(set, behind ? "copy" : "fill"))
         return NULL;
-    const bool good = runs_finish_all(set);
+    const bool good = !behind || runs_finish_all(set);
     if (good && bytes > 0) {
         Py_BEGIN_ALLOW_THREADS memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source,
                                       (size_t)bytes);
@@ -250,6 +250,18 @@ static PyObject *worker_copy(PyObject *object, PyObject *args)
     }
     set_unlock(set);
     return good ? Py_NewRef(Py_None) : NULL;
+}
+
+/* copy(target, source, bytes): between memory of ranks and any other, behind the calls in flight */
+static PyObject *worker_copy(PyObject *object, PyObject *args)
+{
+    return copy_memory(object, args, true);
+}
+
+/* fill(target, source, bytes): the same at once, into memory that no call knows yet */
+static PyObject *worker_fill(PyObject *object, PyObject *args)
+{
+    return copy_memory(object, args, false);
 }
 
 /* committed(rank) -> bytes */
@@ -428,6 +440,8 @@ static PyMethodDef worker_methods[] = {
     {"free", worker_free, METH_VARARGS, "free(rank, address)"},
     {"copy", worker_copy, METH_VARARGS,
      "copy(target, source, bytes)\n\nWhen the calls in flight are over."},
+    {"fill", worker_fill, METH_VARARGS,
+     "fill(target, source, bytes)\n\nAt once: for memory that no call uses."},
     {"committed", worker_committed, METH_VARARGS,
      "committed(rank) -> bytes\n\nWhat alloc() has given."},
     {"reset_windows", worker_reset_windows, METH_NOARGS,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _core
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class DataType:
@@ -47,3 +53,70 @@ DTYPES: dict[str, DataType] = {
     for name, text, bits, _ in _core.dtypes()
 }
 globals().update(DTYPES)
+
+# ---- the element types of other libraries, which are not imported here ----
+
+# What torch and NumPy (with ml_dtypes) call an element type: ours.
+_ELEMENTS: dict[str, DataType] = {
+    **{name.lower(): DTYPES[name] for name in DTYPES if name.strip("UINT") in ("8", "16", "32", "64")},
+    "bool": DTYPES["BOOL"],
+    "float16": DTYPES["FP16"],
+    "float32": DTYPES["FP32"],
+    "bfloat16": DTYPES["BF16"],
+    "float8_e4m3fn": DTYPES["FP8E4M3FN"],
+    "float8_e5m2": DTYPES["FP8E5M2"],
+    "float8_e8m0fnu": DTYPES["FP8E8M0"],
+    "float4_e2m1fn_x2": DTYPES["UINT8"],  # the bytes of pairs
+}
+
+
+def _of_torch(dtype: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(dtype, torch.dtype)
+
+
+def _of_numpy(dtype: Any) -> Any:
+    """The numpy.dtype that is meant, or None."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not (
+        isinstance(dtype, numpy.dtype)
+        or isinstance(dtype, type)
+        and issubclass(dtype, numpy.generic)
+    ):
+        return None
+    meant = numpy.dtype(dtype)
+    return meant if meant.isnative and meant.itemsize > 0 else None
+
+
+def is_dtype(dtype: Any) -> bool:
+    """Whether it is an element type of whole bytes: of torch, of NumPy, or of this package."""
+    if isinstance(dtype, DataType):
+        return dtype.name != "TASK_ID" and (dtype._bits >= 8 or dtype.name == "BOOL")
+    return _of_torch(dtype) or _of_numpy(dtype) is not None
+
+
+def element_of(dtype: Any) -> DataType | None:
+    """What a program calls the element type; None when it has none like it."""
+    if isinstance(dtype, DataType):
+        return DTYPES["INT64"] if dtype.name == "INDEX" else dtype
+    name = str(dtype).rpartition(".")[2] if _of_torch(dtype) else _of_numpy(dtype).name
+    return _ELEMENTS.get(name)
+
+
+def element_bytes(dtype: Any) -> int:
+    """Bytes of one element."""
+    if isinstance(dtype, DataType):
+        return dtype.get_byte()
+    if _of_torch(dtype):
+        return int(sys.modules["torch"].empty((), dtype=dtype).element_size())
+    return int(_of_numpy(dtype).itemsize)
+
+
+def same_element(one: Any, other: Any) -> bool:
+    """Whether two element types, maybe of two libraries, are the same."""
+    if not (is_dtype(one) and is_dtype(other)):
+        return False
+    element = element_of(one)
+    if element is None or element_of(other) is None:
+        return bool(one is other or (_of_torch(one) == _of_torch(other) and one == other))
+    return element is element_of(other)

@@ -122,6 +122,9 @@ class JITFunction:
         """
         try:
             self._require_entry()
+            refuse_residents(
+                self.__name__, (*args, *kwargs.values()), hosts=self._plane == _HOST
+            )
             platform, device_ids = _settings_of(config, self.__name__)
             if self._plane == _CHIP and config is not None and config.distributed_config is None:
                 device_ids = [config.device_id]
@@ -284,6 +287,14 @@ def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
         raise PyptoTypeError(
             f"{name}(): config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
         ) from None
+
+
+def refuse_residents(name: str, arguments: tuple[Any, ...], hosts: bool = True) -> None:
+    """Refuses tensors that live in a worker, for calls that have none. Nobody has any whose module is not loaded."""
+    module = sys.modules.get("pypto.runtime.device_tensor")
+    if module is not None:
+        refuse = module.refuse_in_one_shot if hosts else module.refuse_without_worker
+        refuse(name, arguments)
 
 
 # RunConfig.lint as the library knows it: pypto_lint of worker.h.

@@ -105,6 +105,10 @@ class ValueError(Error, _builtins.ValueError):
     """A value that cannot be used."""
 
 
+class IndexError(Error, _builtins.IndexError):
+    """An index that is out of range."""
+
+
 class MemoryError(Error, _builtins.MemoryError):
     """More memory asked for than the machine has."""
 

@@ -12,7 +12,7 @@ import sys
 
 from .. import _core, _source
 from .._dtypes import DTYPES, DataType
-from .._jit import _lint_of, _settings_of, _title
+from .._jit import _lint_of, _settings_of, _title, refuse_residents
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -221,6 +221,7 @@ class Orchestration(Runnable):
         returns them: one, or a tuple in declared order. Of `config`, the other fields have no
         effect here.
         """
+        refuse_residents(self.name, args, hosts=False)
         return self._run(args, config, [getattr(config, "device_id", 0)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._jit import refuse_residents
 from .compiled_program import ParameterInfo as ParameterInfo, Runnable
 from .distributed_config import DistributedConfig as DistributedConfig
 
@@ -43,6 +44,7 @@ class DistributedCompiledProgram(Runnable):
         returns them: one, or a tuple in declared order. `config` is accepted for its run-time
         fields; its devices and platform are not looked at.
         """
+        refuse_residents(self.name, args)
         return self._run(args, config, self._distributed_config.device_ids)
 
     def prepare(

@@ -7,19 +7,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .device_tensor import DeviceTensor, StackedDeviceTensor
     from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
+    from .runtime_base import Worker
 
 _LATER = {
+    "DeviceTensor": "device_tensor",
     "DistributedRunHandle": "distributed_worker",
     "DistributedWorker": "distributed_worker",
     "RegistrationHandle": "distributed_worker",
+    "StackedDeviceTensor": "device_tensor",
+    "Worker": "runtime_base",
 }
 
 __all__ = [
+    "DeviceTensor",
     "DistributedRunHandle",
     "DistributedWorker",
     "RegistrationHandle",
     "RunConfig",
+    "StackedDeviceTensor",
+    "Worker",
     "shutdown",
 ]
 

@@ -17,12 +17,13 @@ import weakref
 from .. import _core
 from .._jit import _lint_of, _title
 from ..errors import (
-    DeviceError,
     TimeoutError as PyptoTimeoutError,
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
 from .run_config import RunConfig
+from .runtime_base import check_rank, closed_error
+from .stacked_memory import StackedMemory, check_plain
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from ..ir import DistributedCompiledProgram
 
-_CLOSED = "PYPTO-H410"
 _PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h
 
 
@@ -118,7 +118,7 @@ class RegistrationHandle:
     def __call__(self, *args: Any, config: RunConfig | None = None) -> None:
         """As `worker.run(compiled, *args)`. Raises RuntimeError when the handle is closed."""
         if self._unregistered:
-            raise _closed_error("the handle was unregistered", "register the program again")
+            raise closed_error("the handle was unregistered", "register the program again")
         self._worker.run(self.compiled, *args, config=config)
 
     def __enter__(self) -> RegistrationHandle:
@@ -128,7 +128,7 @@ class RegistrationHandle:
         self.unregister()
 
 
-class DistributedWorker:
+class DistributedWorker(StackedMemory):
     """Worker processes for one or several compiled programs, which stay until `close()`.
 
     compiled_or_list          what `ir.compile` or `compile` of a `@pl.jit.host` function made; all for the same
@@ -142,7 +142,8 @@ class DistributedWorker:
     startup_timeout_s         accepted, positive: a worker that cannot start says so at once
 
     A context manager: `with DistributedWorker(compiled) as worker`. Any thread may call it. A host tensor of torch
-    or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it.
+    or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it. A
+    tensor of `alloc_tensor` or `alloc_stacked_tensor` stays where it is.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class DistributedWorker:
         inherited_host_tensors: Iterable[Any] | None = None,
         startup_timeout_s: float | None = None,
     ) -> None:
+        super().__init__()
         self._closed = True  # until it is made
         self._close_complete = True
         callbacks = _merged_callbacks(callbacks, sub_worker_overrides)
@@ -233,7 +235,17 @@ class DistributedWorker:
 
     def _require_open(self, operation: str) -> None:
         if self._closed:
-            raise _closed_error(f"{operation}() called after close()", "create another worker")
+            raise closed_error(f"{operation}() called after close()", "create another worker")
+
+    def _require_ready(self, operation: str) -> None:
+        self._require_open(operation)
+
+    def _check_worker_id(self, worker_id: Any) -> None:
+        check_rank(worker_id, len(self.device_ids))
+
+    def _prepare_init(self, init: Any) -> Any:
+        check_plain(init, "init")
+        return init
 
     def _require_program(self, compiled: Any) -> None:
         if compiled not in self._programs:
@@ -249,6 +261,7 @@ class DistributedWorker:
         """What the library takes, once all that can be said beforehand has been checked."""
         self._require_program(compiled)
         arguments = compiled._in_place(args)
+        self._check_residents(compiled.parameters, arguments)
         if config is not None:
             compiled._check_config(config, stacklevel=4)
         return self._programs[compiled], arguments
@@ -297,6 +310,7 @@ class DistributedWorker:
         try:
             if self._process == os.getpid():
                 first = self._drain()
+                self._free_owned_tensors()
             self._native.close()
             self._close_complete = True
         finally:
@@ -358,14 +372,6 @@ def _close_all() -> None:
 
 
 # ---- checks ----
-
-
-def _closed_error(message: str, hint: str) -> Exception:
-    try:
-        _core.refuse(_CLOSED, message, hint, None, 0, 0, 0, None)
-    except DeviceError as error:
-        return error
-    raise AssertionError("refuse() raises")
 
 
 def _nanoseconds(timeout: Any) -> int:

@@ -6,7 +6,6 @@ A row that arrives gets its test, and its reason goes away."""
 
 COLLECTIVES = "issue 5: collective operations"
 CALLBACKS = "issue 6: Python functions that a host function calls"
-WORKERS = "issue 6: workers that are prepared, and tensors and windows that outlive a call"
 PROFILES = "issue 6: profiles of a run"
 
 ROWS = {
@@ -27,7 +26,7 @@ ROWS = {
     "l3_dfx_per_rank": "test_dfx_per_rank.py",
     "l3_distributed": CALLBACKS,
     "l3_ep_dispatch_combine": "test_ep_dispatch_combine.py",
-    "l3_explicit_dispatch_onboard": WORKERS,
+    "l3_explicit_dispatch_onboard": "test_explicit_dispatch.py",
     "l3_gemm": "test_gemm.py",
     "l3_get": "test_l3_get.py",
     "l3_host_tensor_all_to_all": "test_host_tensor_all_to_all.py",
@@ -103,7 +102,7 @@ EXERCISES = {
     "l3_deferred_completion": {
         "4, 16 and 48 waiting tasks, three epochs": "test_the_last_task_opens_all_gates",
         "conditions that hold already": "test_gates_that_are_open_already",
-        "epochs on windows that are not reset": WORKERS,
+        "epochs on windows that are not reset": "test_epochs_without_resets",
     },
     "l3_ep_dispatch_combine": {
         "rows to experts and back, in 32 bits": "test_ep_dispatch_combine",
@@ -121,9 +120,13 @@ EXERCISES = {
         "wrappers written in the host function": "../test_scopes.py test_a_program_in_one_host_function",
         "results checked by a Python function": CALLBACKS,
     },
-    "l3_explicit_dispatch_onboard": {"two programs on one worker": WORKERS},
-    "l3_device_tensor": {"a weight in several calls": "test_device_tensor", "a weight that stays": WORKERS},
-    "l3_stacked_device_tensor": {"a shard for each rank": "test_stacked_device_tensor", "shards that stay": WORKERS},
+    "l3_explicit_dispatch_onboard": {
+        "a program as a function, two devices in turn": "test_explicit_dispatch",
+        "two programs and one tensor on one worker": "test_two_programs",
+        "a host function compiled for samples": "test_compiled_for_samples",
+    },
+    "l3_device_tensor": {"a weight in several calls": "test_device_tensor", "a weight that stays": "test_a_weight_that_stays"},
+    "l3_stacked_device_tensor": {"a shard for each rank": "test_stacked_device_tensor", "shards that stay": "test_shards_that_stay"},
     "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": "test_prepared_sizes"},
     "l3_tuple_return": {"a tuple of outputs": "test_tuple_return"},
     "l3_parallel_reduce": {"results added by a Python function": CALLBACKS},

@@ -68,6 +68,17 @@ def test_the_last_task_opens_all_gates(count, ranks, transport):
         assert (y == np.roll(given, 1, axis=0)).all()
 
 
+def test_epochs_without_resets(ranks, transport):
+    """The bells hold what the epoch before has left: a gate opens for its own only."""
+    with compiled(waiting(16), ranks).prepare(persistent=True, reset_persistent_windows=False) as worker:
+        for epoch in (1, 2, 3):
+            given = np.arange(ranks * W, dtype=np.int32).reshape(ranks, 1, W) + 100 * epoch
+            given[:, :, 0] = epoch
+            y = np.zeros((ranks, 16, W), np.int32)
+            worker(given, y)
+            assert (y == np.roll(given, 1, axis=0)).all()
+
+
 @pl.program
 class Ready:
     """Gates on a cell that is high enough when they register."""

@@ -49,3 +49,19 @@ def test_device_tensor(ranks, transport):
         y = np.zeros_like(x)
         run(x, weight, y)
         assert (y == x + weight).all()
+
+
+def test_a_weight_that_stays(ranks, transport):
+    weight = numbers(N, N, first=200)
+    program = compiled(Apply, ranks)
+    with program.prepare() as worker:
+        resident = worker.alloc_tensor((N, N), pl.FP32, init=weight)
+        calls = []
+        for step in range(3):
+            x = numbers(N, N, first=step)
+            y = np.zeros_like(x)
+            calls.append((x, y, worker.submit(program, x, resident, y)))
+        for x, y, handle in calls:
+            handle.result()
+            assert (y == x + weight).all()
+        worker.free_tensor(resident)

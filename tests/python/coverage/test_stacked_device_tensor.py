@@ -46,3 +46,16 @@ def test_stacked_device_tensor(transport):
         y = np.zeros_like(x)
         compiled(Crossed, devices)(x, weight, y)
         assert (y == x + weight).all()
+
+
+def test_shards_that_stay(transport):
+    x, weight = numbers(2, N, N), numbers(2, N, N, first=300)
+    for devices in (2, [5, 3]):
+        with compiled(Crossed, devices).prepare() as worker:
+            resident = worker.alloc_stacked_tensor(weight, worker_ids=[1, 0])
+            y, back = np.zeros_like(x), np.zeros_like(x)
+            worker(x, resident, y)
+            assert (y == x + weight).all()
+            worker.copy_stacked_from(resident, back)
+            assert (back == weight).all()
+            worker.free_stacked_tensor(resident)

@@ -1,0 +1,249 @@
+"""Resident tensors: memory that a worker keeps for its ranks, described.
+
+A `DeviceTensor` is one block on one rank, a `StackedDeviceTensor` a block per row, each on a rank of its own. Both
+are plain descriptions. Whether the memory lives is the business of the worker that gave it out (runtime_base.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+
+from .._dtypes import element_bytes, element_of, is_dtype, same_element
+from ..errors import (
+    IndexError as PyptoIndexError,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+@dataclass(frozen=True)
+class DeviceTensor:
+    """A tensor in the memory of a rank, made by `alloc_tensor` of a worker; only such ones can be passed to programs.
+
+    data_ptr   address of its first byte
+    shape      tuple of positive ints; row-major, without gaps
+    dtype      its element type, as it was given: of torch, of NumPy, or one such as pl.FP32
+    buffer     the allocation that it lies in; None when nobody vouches for the address
+    nbytes     how much memory it is
+
+    Raises ValueError or TypeError for a pointer, shape or dtype that cannot be, and for a buffer of another address.
+    """
+
+    # What the extension looks for; it reads data_ptr, shape and _element.
+    __pypto_kind__ = "resident"
+
+    data_ptr: int
+    shape: tuple[int, ...]
+    dtype: Any
+    buffer: Any = field(default=None, kw_only=True, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not _is_int(self.data_ptr) or self.data_ptr <= 0:
+            raise PyptoValueError(f"data_ptr must be a positive int, got {self.data_ptr!r}")
+        object.__setattr__(self, "shape", checked_shape(self.shape))
+        check_dtype(self.dtype)
+        if self.buffer is not None:
+            _check_buffer(self.buffer, self.data_ptr)
+
+    @property
+    def nbytes(self) -> int:
+        return size_of(self.shape, self.dtype)
+
+    @property
+    def _element(self) -> str | None:
+        element = element_of(self.dtype)
+        return None if element is None else element.name
+
+
+@dataclass(frozen=True)
+class StackedDeviceTensor:
+    """A tensor [B, ...] whose row i is a `DeviceTensor` on rank worker_ids[i]. Made by
+    `DistributedWorker.alloc_stacked_tensor`.
+
+    shards      the rows, in order
+    full_shape  of the whole; `shape` is the same
+    worker_ids  the rank of each row, all distinct
+    dtype       of all rows
+
+    x[i], and x[i, ...] with nothing but full extents behind the index, is row i.
+    """
+
+    __pypto_kind__ = "resident"
+
+    shards: tuple[DeviceTensor, ...]
+    full_shape: tuple[int, ...]
+    worker_ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("shards", "worker_ids"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "full_shape", checked_stack_shape(self.full_shape))
+        count = self.full_shape[0]
+        if len(self.shards) != count:
+            raise PyptoValueError(
+                f"a stacked tensor of shape {self.full_shape} has {count} shards, got {len(self.shards)}"
+            )
+        check_worker_ids(self.worker_ids, count)
+        for i, shard in enumerate(self.shards):
+            if not isinstance(shard, DeviceTensor):
+                raise PyptoTypeError(
+                    f"shard {i} must be a DeviceTensor, not {type(shard).__name__}"
+                )
+            if shard.shape != self.full_shape[1:]:
+                raise PyptoValueError(
+                    f"shard {i} has shape {shard.shape}; the per-shard shape of {self.full_shape} "
+                    f"is {self.full_shape[1:]}"
+                )
+            if not same_element(shard.dtype, self.shards[0].dtype):
+                raise PyptoValueError(
+                    f"all shards must have one dtype: shard 0 is {self.shards[0].dtype}, "
+                    f"shard {i} {shard.dtype}"
+                )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.full_shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.shards[0].dtype
+
+    @property
+    def nbytes(self) -> int:
+        return size_of(self.full_shape, self.dtype)
+
+    @property
+    def _element(self) -> str | None:
+        return self.shards[0]._element
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def __getitem__(self, index: Any) -> DeviceTensor:
+        first, *rest = index if isinstance(index, tuple) and index else (index,)
+        if not _is_int(first):
+            raise PyptoTypeError(
+                f"the leading index of a stacked tensor must be an int, got {first!r}"
+            )
+        first = operator.index(first)
+        if not 0 <= first < len(self.shards):
+            raise PyptoIndexError(f"shard {first} is out of range: there are {len(self.shards)}")
+        self._check_whole(rest)
+        return self.shards[first]
+
+    def _check_whole(self, rest: list[Any]) -> None:
+        """What stands behind the leading index must leave the row as it is."""
+        extents = self.full_shape[1:]
+        dots = sum(part is Ellipsis for part in rest)
+        if dots > 1:
+            raise PyptoIndexError("a subscript can have at most one Ellipsis")
+        if len(rest) - dots > len(extents):
+            raise PyptoIndexError(
+                f"too many indices: {len(rest) - dots + 1} for a tensor of {len(self.full_shape)} dimensions"
+            )
+        at = next((i for i, part in enumerate(rest) if part is Ellipsis), len(rest))
+        behind = rest[at + 1 :]
+        pairs = [*zip(rest[:at], extents), *zip(behind, extents[len(extents) - len(behind) :])]
+        for part, extent in pairs:
+            if not isinstance(part, slice) or part.indices(extent) != (0, extent, 1):
+                raise PyptoValueError(
+                    f"only whole-shard views can be taken: {part!r} is not all of an extent of {extent}"
+                )
+
+
+RESIDENT = (DeviceTensor, StackedDeviceTensor)
+
+
+def refuse_in_one_shot(name: str, arguments: Iterable[Any]) -> None:
+    """The workers of a one-shot call of a host function own no tensors."""
+    if any(isinstance(argument, RESIDENT) for argument in arguments):
+        raise PyptoTypeError(
+            f"{name}: resident tensors belong to a worker that stays. Use compiled.prepare(), "
+            "worker.alloc_tensor() or worker.alloc_stacked_tensor(), and call the same prepared DistributedWorker"
+        )
+
+
+def refuse_without_worker(name: str, arguments: Iterable[Any]) -> None:
+    """The same of a call that runs on one device, with no ChipWorker around it."""
+    for argument in arguments:
+        if not isinstance(argument, RESIDENT):
+            continue
+        if isinstance(argument, DeviceTensor) and argument.buffer is None:
+            raise PyptoTypeError(
+                f"{name}: a raw-pointer DeviceTensor, which nobody vouches for, cannot be passed; pass what "
+                "ChipWorker.alloc_tensor() gave"
+            )
+        raise PyptoValueError(
+            f"{name}: {argument!r} is not a live allocation owned by this ChipWorker: the call has one of its own; use "
+            "worker.run(compiled, ...), or `with worker:` around the call"
+        )
+
+
+# ---- checks ----
+
+
+def _is_int(value: Any) -> bool:
+    return hasattr(type(value), "__index__") and not isinstance(value, bool)
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    extents = tuple(shape)
+    if not extents:
+        raise PyptoValueError("shape must be non-empty")
+    for extent in extents:
+        if not _is_int(extent):
+            raise PyptoTypeError(f"shape must contain ints, got {extent!r} in {extents}")
+    extents = tuple(operator.index(extent) for extent in extents)
+    if min(extents) <= 0:
+        raise PyptoValueError(f"shape must be all positive, got {extents}")
+    return extents
+
+
+def checked_stack_shape(shape: Any) -> tuple[int, ...]:
+    extents = tuple(shape)
+    if len(extents) < 2:
+        raise PyptoValueError(f"a stacked tensor has rank >= 2, got shape {extents}")
+    if _is_int(extents[0]) and extents[0] < 1:
+        raise PyptoValueError(f"a stacked tensor has at least one shard, got shape {extents}")
+    return checked_shape(extents)
+
+
+def check_worker_ids(ids: tuple[Any, ...], count: int) -> None:
+    if len(ids) != count:
+        raise PyptoValueError(f"worker_ids must have {count} entries, one per shard, got {len(ids)}")
+    for worker_id in ids:
+        if not _is_int(worker_id) or worker_id < 0:
+            raise PyptoValueError(f"worker_ids must be ranks, from 0 on, got {worker_id!r}")
+    if len(set(ids)) != len(ids):
+        raise PyptoValueError(f"worker_ids must be distinct, got {list(ids)}")
+
+
+def check_dtype(dtype: Any) -> None:
+    if not is_dtype(dtype):
+        raise PyptoTypeError(
+            f"dtype must be a torch.dtype, a NumPy dtype or one such as pl.FP32, got {dtype!r}"
+        )
+
+
+def size_of(shape: tuple[int, ...], dtype: Any) -> int:
+    nbytes = element_bytes(dtype)
+    for extent in shape:
+        nbytes *= extent
+    return nbytes
+
+
+def _check_buffer(buffer: Any, data_ptr: int) -> None:
+    base = getattr(buffer, "base", None)
+    if not _is_int(base) or not callable(getattr(buffer, "tensor", None)):
+        raise PyptoTypeError(
+            "buffer must be the allocation of a worker, with an integer `base` and a callable "
+            f"`tensor`, not {type(buffer).__name__}"
+        )
+    if base != data_ptr:
+        raise PyptoValueError(f"data_ptr {data_ptr:#x} does not match the buffer's base {base:#x}")

@@ -1,0 +1,367 @@
+"""What workers that keep tensors for their ranks have in common.
+
+`Worker` is the abstract base: a subclass says how memory is allocated, freed and copied, and gets tensors on top of
+that. A tensor that was given out is tracked by rank and address until it is freed. Whether a tensor is the one that
+lives at its address, or an earlier one of the same address, is told by the allocation object that it carries.
+
+`MemoryWorker` is the base of the workers of this package: memory of the worker set (`_core.Worker`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+
+from .. import _core
+from ..errors import (
+    DeviceError,
+    IndexError as PyptoIndexError,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
+from . import host_memory
+from .device_tensor import DeviceTensor, StackedDeviceTensor, check_dtype, checked_shape, size_of
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any
+
+_CLOSED = "PYPTO-H410"
+
+
+class Worker(ABC):
+    """Base of `DistributedWorker` and `ChipWorker`: what runs programs and keeps tensors between calls.
+
+    Sizes are bytes, pointers are addresses as ints, worker_id is a rank.
+    """
+
+    def __init__(self) -> None:
+        # What alloc_tensor() has given out, by rank and address.
+        self._owned_tensors: dict[tuple[int, int], DeviceTensor] = {}
+
+    # ---- what a subclass says ----
+
+    @abstractmethod
+    def malloc(self, nbytes: int, *, worker_id: int = 0) -> int:
+        """Memory of a rank: its address. Its content is undefined."""
+
+    @abstractmethod
+    def free(self, ptr: int, *, worker_id: int = 0) -> None:
+        """Frees what malloc() gave."""
+
+    @abstractmethod
+    def copy_to(
+        self, dst_dev_ptr: int, src_host_ptr: int, nbytes: int, *, worker_id: int = 0
+    ) -> None:
+        """Copies from memory of the caller to what malloc() gave."""
+
+    @abstractmethod
+    def copy_from(
+        self, dst_host_ptr: int, src_dev_ptr: int, nbytes: int, *, worker_id: int = 0
+    ) -> None:
+        """The reverse."""
+
+    @abstractmethod
+    def run(self, compiled: Any, *args: Any, config: Any = None) -> Any:
+        """Runs a program and waits for its end."""
+
+    @abstractmethod
+    def register(self, compiled: Any) -> Any:
+        """The program as a function."""
+
+    def _require_ready(self, operation: str) -> None:
+        """Raises unless the worker can be used now."""
+
+    def _prepare_init(self, init: Any) -> Any:
+        """The tensor to upload in the place of `init`, which has the right shape and dtype."""
+        return init
+
+    def _buffer_for_ptr(self, ptr: int, *, worker_id: int = 0) -> Any:
+        """The allocation at an address, for DeviceTensor.buffer; None where there are no such objects."""
+        return None
+
+    def _upload(self, ptr: int, source: int, nbytes: int, worker_id: int) -> None:
+        """Fills memory that nobody else knows yet."""
+        self.copy_to(ptr, source, nbytes, worker_id=worker_id)
+
+    def _release(self, ptr: int, worker_id: int) -> None:
+        """Frees memory of a worker that is about to end."""
+        self.free(ptr, worker_id=worker_id)
+
+    # ---- tensors ----
+
+    def alloc_tensor(
+        self, shape: Any, dtype: Any, *, init: Any = None, worker_id: int = 0
+    ) -> DeviceTensor:
+        """A tensor in the memory of a rank, which stays there until `free_tensor` or `close`.
+
+        shape, dtype   of the tensor; dtype of torch, of NumPy, or one such as pl.FP32
+        init           a host tensor of that shape and dtype, copied in now; without it the content is undefined
+        worker_id      the rank
+
+        Programs get it in place, without a copy either way; `copy_from` brings back what is in it.
+        """
+        self._require_ready("alloc_tensor")
+        shape = checked_shape(shape)
+        check_dtype(dtype)
+        if init is not None:
+            host_memory.check_tensor(init, "init")
+            if tuple(init.shape) != shape or not host_memory.has_dtype(init, dtype):
+                raise PyptoValueError(
+                    f"init must have shape {shape} and dtype {dtype}; "
+                    f"it has shape {tuple(init.shape)} and dtype {init.dtype}"
+                )
+            init = self._prepare_init(init)
+        nbytes = size_of(shape, dtype)
+        ptr = self.malloc(nbytes, worker_id=worker_id)
+        try:
+            if init is not None:
+                self._upload(ptr, host_memory.address_of(init), nbytes, worker_id)
+            buffer = self._buffer_for_ptr(ptr, worker_id=worker_id)
+            tensor = DeviceTensor(ptr, shape, dtype, buffer=buffer)
+        except BaseException:
+            self.free(ptr, worker_id=worker_id)
+            raise
+        self._owned_tensors[worker_id, ptr] = tensor
+        return tensor
+
+    def free_tensor(self, tensor: DeviceTensor, *, worker_id: int = 0) -> None:
+        """Frees what alloc_tensor() gave for that rank, when the calls in flight are over. Again: does nothing.
+
+        Raises ValueError for a tensor of another rank, and for one whose address belongs to a newer tensor.
+        """
+        self._require_ready("free_tensor")
+        if not isinstance(tensor, DeviceTensor):
+            raise PyptoTypeError(
+                f"free_tensor() takes a DeviceTensor, not {type(tensor).__name__}"
+            )
+        tracked = self._owned_tensors.get((worker_id, tensor.data_ptr))
+        if tracked is None:
+            self._check_freed(tensor, worker_id)
+            return
+        if not _is_same(tracked, tensor):
+            raise PyptoValueError(
+                f"stale DeviceTensor: it was freed, and {tensor.data_ptr:#x} now is {tracked!r}"
+            )
+        self.free(tensor.data_ptr, worker_id=worker_id)
+        self._owned_tensors.pop((worker_id, tensor.data_ptr), None)
+
+    def _check_freed(self, tensor: DeviceTensor, worker_id: int) -> None:
+        """Nothing is tracked there: it must have been freed, and not be somebody else's."""
+        for owner, ptr in list(self._owned_tensors):
+            if ptr == tensor.data_ptr and _is_same(self._owned_tensors[owner, ptr], tensor):
+                raise PyptoValueError(
+                    f"worker_id={worker_id} does not match the owning worker: the tensor lies on rank {owner}"
+                )
+
+    def _free_owned_tensors(self) -> None:
+        """At the end: those that were forgotten. Silent, unless one cannot be freed."""
+        for (worker_id, ptr), tensor in list(self._owned_tensors.items()):
+            try:
+                self._release(ptr, worker_id)
+            except Exception as error:
+                import logging
+
+                logging.getLogger(__name__).warning(
+                    "leaking %r of rank %d, which cannot be freed: %s", tensor, worker_id, error
+                )
+        self._owned_tensors.clear()
+
+
+def _is_same(tracked: DeviceTensor, tensor: DeviceTensor) -> bool:
+    """Whether two descriptions are of one allocation, not only of one address."""
+    if tracked.buffer is not None or tensor.buffer is not None:
+        return tracked.buffer is tensor.buffer
+    return tracked is tensor
+
+
+class Allocation:
+    """A block of memory of a rank; `DeviceTensor.buffer` of what lies in it.
+
+    base, nbytes   where it is, and how large
+    worker_id      the rank
+    """
+
+    __slots__ = ("base", "nbytes", "worker_id", "_owner")
+
+    def __init__(self, base: int, nbytes: int, worker_id: int, owner: Any) -> None:
+        self.base = base
+        self.nbytes = nbytes
+        self.worker_id = worker_id
+        self._owner = weakref.ref(owner)
+
+    def tensor(self, shape: Any, dtype: Any) -> DeviceTensor:
+        """The same memory, from its first byte, as a tensor of another shape or dtype. ValueError when it is larger."""
+        made = DeviceTensor(self.base, shape, dtype, buffer=self)
+        if made.nbytes > self.nbytes:
+            raise PyptoValueError(
+                f"a tensor of shape {made.shape} and dtype {dtype} has {made.nbytes} bytes, "
+                f"the allocation {self.nbytes}"
+            )
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Allocation {self.base:#x} {self.nbytes} bytes on rank {self.worker_id}>"
+
+
+class MemoryWorker(Worker):
+    """A worker whose memory is that of a worker set."""
+
+    _native: _core.Worker
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._device_buffers: dict[tuple[int, int], Allocation] = {}
+
+    def _check_worker_id(self, worker_id: Any) -> None:
+        """Raises for a rank that there is not."""
+        raise NotImplementedError
+
+    # ---- memory ----
+
+    def malloc(self, nbytes: int, *, worker_id: int = 0) -> int:
+        """Memory of a rank: its address. Its content is undefined; it stays until `free` or `close`.
+
+        Raises ValueError unless nbytes is a positive int, IndexError for a rank that there is not, MemoryError when the
+        machine does not have the memory.
+        """
+        self._require_ready("malloc")
+        self._check_worker_id(worker_id)
+        _check_positive(nbytes, "nbytes")
+        ptr = self._native.alloc(worker_id, nbytes)
+        self._device_buffers[worker_id, ptr] = Allocation(ptr, nbytes, worker_id, self)
+        return ptr
+
+    def free(self, ptr: int, *, worker_id: int = 0) -> None:
+        """Frees what `malloc` gave for that rank, when the calls in flight are over."""
+        self._require_ready("free")
+        self._release(ptr, worker_id)
+        self._owned_tensors.pop((worker_id, ptr), None)
+
+    def _release(self, ptr: int, worker_id: int) -> None:
+        self._allocation(ptr, worker_id)
+        self._native.free(worker_id, ptr)
+        self._device_buffers.pop((worker_id, ptr), None)
+
+    def copy_to(
+        self, dst_dev_ptr: int, src_host_ptr: int, nbytes: int, *, worker_id: int = 0
+    ) -> None:
+        """Copies nbytes from an address of this process into memory of a rank, when the calls in flight are over.
+
+        dst_dev_ptr is what `malloc` gave for that rank, or the data_ptr of a tensor. ValueError for any other address,
+        and for more bytes than are there.
+        """
+        self._require_ready("copy_to")
+        self._check_copy(src_host_ptr, dst_dev_ptr, nbytes, worker_id)
+        self._native.copy(dst_dev_ptr, src_host_ptr, nbytes)
+
+    def copy_from(
+        self, dst_host_ptr: int, src_dev_ptr: int, nbytes: int, *, worker_id: int = 0
+    ) -> None:
+        """Copies nbytes from memory of a rank to an address of this process; as `copy_to`, the other way."""
+        self._require_ready("copy_from")
+        self._check_copy(dst_host_ptr, src_dev_ptr, nbytes, worker_id)
+        self._native.copy(dst_host_ptr, src_dev_ptr, nbytes)
+
+    def committed_device_memory(self, worker_id: int = 0) -> int:
+        """Bytes that a rank has given out and not got back."""
+        self._require_ready("committed_device_memory")
+        self._check_worker_id(worker_id)
+        return self._native.committed(worker_id)
+
+    def _upload(self, ptr: int, source: int, nbytes: int, worker_id: int) -> None:
+        self._native.fill(ptr, source, nbytes)
+
+    def _buffer_for_ptr(self, ptr: int, *, worker_id: int = 0) -> Allocation | None:
+        return self._device_buffers.get((worker_id, ptr))
+
+    def _check_freed(self, tensor: DeviceTensor, worker_id: int) -> None:
+        super()._check_freed(tensor, worker_id)
+        owner = tensor.buffer._owner() if isinstance(tensor.buffer, Allocation) else self
+        if owner not in (None, self):
+            raise PyptoValueError(
+                f"{tensor!r} is not a live allocation owned by this {type(self).__name__}: it belongs to another worker"
+            )
+
+    def _allocation(self, ptr: Any, worker_id: Any) -> Allocation:
+        found = self._device_buffers.get((worker_id, ptr))
+        if found is None:
+            raise PyptoValueError(
+                f"{ptr!r} is not the base address of a live allocation of worker_id={worker_id!r}: "
+                "it may be an interior pointer, freed, or of another rank or worker"
+            )
+        return found
+
+    def _check_copy(self, host: Any, device: Any, nbytes: Any, worker_id: Any) -> None:
+        _check_positive(nbytes, "nbytes")
+        _check_positive(host, "the host address")
+        allocation = self._allocation(device, worker_id)
+        if nbytes > allocation.nbytes:
+            raise PyptoValueError(
+                f"{nbytes} bytes are more than the {allocation.nbytes} of the allocation"
+            )
+
+    # ---- arguments of calls ----
+
+    def _check_residents(self, parameters: Any, arguments: tuple[Any, ...]) -> None:
+        """Refuses resident tensors that are not of this worker or do not live any more."""
+        for parameter, argument in zip(parameters, arguments):
+            if isinstance(argument, DeviceTensor):
+                self._check_resident(argument, f"argument '{parameter.name}'", None)
+            elif isinstance(argument, StackedDeviceTensor):
+                for i, shard in enumerate(argument.shards):
+                    what = f"argument '{parameter.name}': shard {i}"
+                    self._check_resident(shard, what, argument.worker_ids[i])
+
+    def _check_resident(self, tensor: DeviceTensor, what: str, worker_id: int | None) -> None:
+        kind = type(self).__name__
+        if tensor.buffer is None:
+            raise PyptoTypeError(
+                f"{what} is a raw-pointer DeviceTensor, which nobody vouches for; pass what the "
+                f"same {kind}.alloc_tensor() gave"
+            )
+        rank = getattr(tensor.buffer, "worker_id", None) if worker_id is None else worker_id
+        if self._device_buffers.get((rank, tensor.data_ptr)) is not tensor.buffer:
+            raise PyptoValueError(
+                f"{what} is not a live allocation owned by this {kind}"
+                + self._why_not(tensor, rank)
+            )
+        if tensor.nbytes > tensor.buffer.nbytes:
+            raise PyptoValueError(
+                f"{what} has {tensor.nbytes} bytes, its allocation {tensor.buffer.nbytes}"
+            )
+
+    def _why_not(self, tensor: DeviceTensor, rank: Any) -> str:
+        allocation = tensor.buffer
+        if not isinstance(allocation, Allocation):
+            return ""
+        owner = allocation._owner()
+        if owner is not None and owner is not self:
+            return ": it belongs to another worker"
+        if rank != allocation.worker_id:
+            return f" for rank {rank}: it lies on rank {allocation.worker_id}"
+        return ": it was freed"
+
+
+def _check_positive(value: Any, name: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise PyptoValueError(f"{name} must be a positive int, got {value!r}")
+
+
+def check_rank(worker_id: Any, count: int) -> None:
+    """For workers of several ranks."""
+    if not isinstance(worker_id, int) or isinstance(worker_id, bool):
+        raise PyptoTypeError(f"worker_id must be an int, got {worker_id!r}")
+    if not 0 <= worker_id < count:
+        raise PyptoIndexError(
+            f"worker_id {worker_id} is out of range: this worker has ranks 0 to {count - 1}"
+        )
+
+
+def closed_error(message: str, hint: str) -> Exception:
+    """The error for a use of what has been closed."""
+    try:
+        _core.refuse(_CLOSED, message, hint, None, 0, 0, 0, None)
+    except DeviceError as error:
+        return error
+    raise AssertionError("refuse() raises")
