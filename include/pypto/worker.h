@@ -10,6 +10,7 @@
 #define PYPTO_WORKER_H
 
 #include <pypto/program.h>
+#include <pypto/records.h>
 #include <pypto/status.h>
 
 #ifdef __cplusplus
@@ -95,12 +96,13 @@ typedef struct pypto_worker_options {
     void *interrupt_context;
     pypto_lint lint;
     pypto_persistence persistent; /* calls of a set with persistent windows do not overlap */
+    const pypto_records *records; /* of its calls, as pypto_worker_set_records(); NULL: none */
 } pypto_worker_options;
 
 #define PYPTO_WORKER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
-            PYPTO_PERSISTENT_OFF                                                                   \
+            PYPTO_PERSISTENT_OFF, NULL                                                             \
     }
 
 /* Starts the workers and waits until each is ready. */
@@ -166,6 +168,15 @@ PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);
 
 /* What is done about signals that work by luck in calls submitted from now on. */
 PYPTO_API void pypto_worker_set_lint(pypto_worker *worker, pypto_lint lint);
+
+/* What is recorded of calls submitted from now on; NULL: nothing. What is given is copied. Fails (VALUE) for what cannot
+ * be recorded. A call fails (SYSTEM) when its records cannot be written; its outputs are there then. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_set_records(pypto_worker *worker,
+                                                                const pypto_records *records);
+
+/* When the dispatches of the latest call ran that has recorded `times`, by rank and in the order of each; the count.
+ * Valid until the next call that is recorded, or the end of the set. */
+PYPTO_API int32_t pypto_worker_times(pypto_worker *worker, const pypto_dispatch_times **times);
 
 /* Process id of the worker of a rank, or 0 (threads, unknown rank). */
 PYPTO_API int64_t pypto_worker_pid(const pypto_worker *worker, int32_t rank);

@@ -13,6 +13,7 @@
  *   program.c      the class Program: a compiled program that can be run
  *   waiting.c      the GIL and Python's signal handlers around calls that wait
  *   worker.c       the class Worker: a set of workers that stays
+ *   records.c      what Python wants recorded of a call
  *   runs.c         the class Run: a call of it that may be in flight
  *   tables.c       operations, enumerations, element types and settings, for the package
  *

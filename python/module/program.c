@@ -5,6 +5,7 @@
  * A Program is immutable but for its handle on the loaded code, which it opens at first use. */
 #include "program.h"
 #include "base/settings.h"
+#include "records.h"
 
 #include <string.h>
 
@@ -130,28 +131,32 @@ static PyObject *call(program_object *self, const pypto_worker_options *base,
     Py_RETURN_NONE;
 }
 
-/* run(arguments, device_ids, title, lint); lint is a pypto_lint */
+/* run(arguments, device_ids, title, lint, records); lint is a pypto_lint */
 static PyObject *program_run(PyObject *object, PyObject *args)
 {
     program_object *self = (program_object *)object;
-    PyObject *values, *ids, *names, *result = NULL;
+    PyObject *values, *ids, *names, *wanted = NULL, *result = NULL;
+    wanted_records records;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     int32_t *device_ids = NULL;
     int lint;
-    if (!PyArg_ParseTuple(args, "O!O!si:run", &PyTuple_Type, &values, &PyList_Type, &ids,
-                          &options.title, &lint))
+    if (!PyArg_ParseTuple(args, "O!O!si|O:run", &PyTuple_Type, &values, &PyList_Type, &ids,
+                          &options.title, &lint, &wanted))
         return NULL;
+    const bool good = records_read(wanted, &records);
+    options.records = records.given ? &records.what : NULL;
     options.lint = (pypto_lint)lint;
     const pld_function *host = program_host(self);
     names = host == NULL ? NULL : program_names(host);
     call_arguments held = {0};
-    if (names != NULL && read_transport(&options.start) &&
+    if (good && names != NULL && read_transport(&options.start) &&
         read_device_ids(ids, &device_ids, &options.device_count) &&
         arguments_hold(values, names, host->name, &held)) {
         options.device_ids = device_ids;
         result = call(self, &options, &held);
     }
     arguments_release(&held);
+    records_release(&records);
     PyMem_Free(device_ids);
     Py_XDECREF(names);
     return result;
@@ -245,7 +250,7 @@ static PyGetSetDef program_getset[] = {
 
 static PyMethodDef program_methods[] = {
     {"run", program_run, METH_VARARGS,
-     "run(arguments, device_ids, title)\n\nRuns the program, blocks until every rank is done."},
+     "run(arguments, device_ids, title, lint, records)\n\nRuns the program, blocks until every rank is done."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,6 +3,7 @@
  * Each use takes the set's lock (worker_set.h), so uses by several Python threads take turns; the GIL is released
  * while one waits. Closing waits for the calls in flight. A Worker that is dropped closes itself. */
 #include "base/os.h"
+#include "records.h"
 #include "worker_set.h"
 
 #include <string.h>
@@ -160,29 +161,47 @@ static PyObject *submit_now(worker_set *set, program_object *program, const pypt
     return result;
 }
 
-/* run(program, arguments, lint) and submit(program, arguments, lint) */
+/* What is to be recorded of the call that follows. A set that records nothing is not told so again. */
+static bool set_records(worker_set *set, const wanted_records *records)
+{
+    if (!records->given && !set->records)
+        return true;
+    pypto_status status =
+        pypto_worker_set_records(set->worker, records->given ? &records->what : NULL);
+    set->records = records->given && status_ok(status);
+    return status_ok(status) || errors_raise(&status) != NULL;
+}
+
+/* run(program, arguments, lint, records) and submit(program, arguments, lint, records) */
 static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
 {
     worker_set *set = ((worker_object *)object)->set;
     program_object *program;
-    PyObject *values;
+    PyObject *values, *wanted = NULL;
+    wanted_records records;
     int lint;
-    if (!PyArg_ParseTuple(args, waits ? "O!O!i:run" : "O!O!i:submit", set->state->program_type,
-                          &program, &PyTuple_Type, &values, &lint))
+    if (!PyArg_ParseTuple(args, waits ? "O!O!i|O:run" : "O!O!i|O:submit", set->state->program_type,
+                          &program, &PyTuple_Type, &values, &lint, &wanted))
         return NULL;
     const pld_function *host = program_host(program);
     PyObject *names = host == NULL ? NULL : program_names(host);
     call_arguments held = {0};
     pypto_argument *list = NULL;
     PyObject *result = NULL;
-    if (names != NULL && arguments_hold(values, names, host->name, &held))
+    if (records_read(wanted, &records) && names != NULL &&
+        arguments_hold(values, names, host->name, &held))
         list = program_arguments(host, &held);
     if (list != NULL && set_enter(set, waits ? "run" : "submit")) {
         pypto_worker_set_lint(set->worker, (pypto_lint)lint);
-        result =
-            waits ? run_now(set, program, list, held.count) : submit_now(set, program, list, &held);
+        if (!set_records(set, &records))
+            result = NULL;
+        else if (waits)
+            result = run_now(set, program, list, held.count);
+        else
+            result = submit_now(set, program, list, &held);
         set_unlock(set);
     }
+    records_release(&records);
     PyMem_Free(list);
     arguments_release(&held);
     Py_XDECREF(names);
@@ -291,6 +310,18 @@ static PyObject *worker_reset_windows(PyObject *object, PyObject *unused)
     }
     set_unlock(set);
     return result;
+}
+
+/* times() -> [(rank, index, name, taken, begun, wrapper over, over)] */
+static PyObject *worker_times(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    worker_set *set = ((worker_object *)object)->set;
+    if (!set_enter(set, "times"))
+        return NULL;
+    PyObject *list = records_times(set->worker);
+    set_unlock(set);
+    return list;
 }
 
 /* ---- the end ---- */
@@ -432,9 +463,12 @@ static PyGetSetDef worker_getset[] = {
 
 static PyMethodDef worker_methods[] = {
     {"run", worker_run, METH_VARARGS,
-     "run(program, arguments, lint)\n\nRuns a program, blocks until every rank is done."},
+     "run(program, arguments, lint, records)\n\nRuns a program, blocks until every rank is done."},
     {"submit", worker_submit, METH_VARARGS,
-     "submit(program, arguments, lint) -> Run\n\nThe same without waiting for its end."},
+     "submit(program, arguments, lint, records) -> Run\n\nThe same without waiting for its end."},
+    {"times", worker_times, METH_NOARGS,
+     "times() -> [(rank, index, name, taken, begun, wrapper over, over)]\n\nOf the latest call that\n"
+     "recorded them, in ns."},
     {"alloc", worker_alloc, METH_VARARGS,
      "alloc(rank, bytes) -> address\n\nMemory that stays until it is freed."},
     {"free", worker_free, METH_VARARGS, "free(rank, address)"},

@@ -13,6 +13,7 @@ typedef struct worker_set {
     core_state *state;
     pypto_worker *worker; /* NULL once it is closed */
     int32_t ranks;
+    bool records; /* the library has been told to record calls */
     PyThread_type_lock lock;
     unsigned long holder; /* thread that has the lock; 0: none */
     int64_t process;      /* that made it: a forked child may not use it */

@@ -43,7 +43,13 @@ class Program:
     parameters: list[tuple[str, str, list[int] | None, str]]
     stats: dict[str, Any]
     def run(
-        self, arguments: tuple[Any, ...], device_ids: list[int], title: str, lint: int, /
+        self,
+        arguments: tuple[Any, ...],
+        device_ids: list[int],
+        title: str,
+        lint: int,
+        records: tuple[Any, ...] | None = None,
+        /,
     ) -> None: ...
 
 class Worker:
@@ -51,8 +57,23 @@ class Worker:
     pids: list[int]
     domain_count: int
     def __init__(self, device_ids: list[int], title: str, persistent: int, /) -> None: ...
-    def run(self, program: Program, arguments: tuple[Any, ...], lint: int, /) -> None: ...
-    def submit(self, program: Program, arguments: tuple[Any, ...], lint: int, /) -> Run: ...
+    def run(
+        self,
+        program: Program,
+        arguments: tuple[Any, ...],
+        lint: int,
+        records: tuple[Any, ...] | None = None,
+        /,
+    ) -> None: ...
+    def submit(
+        self,
+        program: Program,
+        arguments: tuple[Any, ...],
+        lint: int,
+        records: tuple[Any, ...] | None = None,
+        /,
+    ) -> Run: ...
+    def times(self) -> list[tuple[int, int, str, int, int, int, int]]: ...
     def alloc(self, rank: int, bytes: int, /) -> int: ...
     def free(self, rank: int, address: int, /) -> None: ...
     def copy(self, target: int, source: int, bytes: int, /) -> None: ...

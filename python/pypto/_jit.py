@@ -129,8 +129,11 @@ class JITFunction:
             if self._plane == _CHIP and config is not None and config.distributed_config is None:
                 device_ids = [config.device_id]
             bound = self._arguments(args, kwargs)
+            records = None
+            if config is not None and config.any_dfx_enabled():
+                records = self.compile(*args, config=config, **kwargs)._records(config)
             self._program(bound, platform).run(
-                bound, device_ids, _title(self.__name__), _lint_of(config)
+                bound, device_ids, _title(self.__name__), _lint_of(config), records
             )
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.

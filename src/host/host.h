@@ -9,6 +9,7 @@
  *   pool.c      one-shot calls           deadlock.c  whether, and why
  *   run.c       calls in flight          lint.c      signals that work by luck
  *   persistent.c  windows that stay      resident.c  memory that stays
+ *   records.c   records of calls
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -106,6 +107,12 @@ typedef struct kept_windows {
     bool dirty;
 } kept_windows;
 
+/* What is to be recorded, with a directory of its own. */
+typedef struct kept_records {
+    pypto_records what;
+    char *directory;
+} kept_records;
+
 struct pypto_worker {
     pthread_mutex_t lock;
     segment seg;
@@ -143,7 +150,10 @@ struct pypto_worker {
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
     void *interrupt_context;
-    pypto_lint lint;    /* of calls submitted from now on */
+    pypto_lint lint;             /* of calls submitted from now on */
+    kept_records records;        /* the same */
+    pypto_dispatch_times *times; /* of the latest call that recorded them */
+    int32_t time_count;
     pypto_worker *next; /* in the list of live sets, and in the pool */
     pypto_worker *next_idle;
 };
@@ -163,7 +173,8 @@ struct pld_host {
     int64_t image_bytes; /* address space given to arguments whose rows are apart (resident.c) */
     pld_arg *args;
     host_window *windows;
-    heap_block *created; /* tensors that the host function made, in the staging area */
+    struct recording *recording; /* NULL: it is not recorded */
+    heap_block *created;         /* tensors that the host function made, in the staging area */
     int32_t created_count;
     int64_t created_capacity;
     uint64_t
@@ -272,6 +283,16 @@ pypto_status report_deaths(pypto_worker *w);
 /* A success when there is no deadlock. */
 PYPTO_NODISCARD pypto_status report_deadlock(pypto_worker *w, uint64_t call);
 void report_states(pypto_worker *w, uint64_t call, pypto_status *status);
+
+/* records.c: whether calls submitted now are to be recorded. */
+bool records_wanted(const pypto_worker *w);
+void records_forget(kept_records *kept);
+/* Before the host function of a call that is recorded; behind its end; and when nothing of it is left. */
+PYPTO_NODISCARD pypto_status records_begin(pld_host *host);
+void records_end(pld_host *host, pypto_status *status);
+void records_release(pld_host *host);
+/* Where a device notes, as an offset in the segment; 0: nowhere. */
+int64_t records_log(const pld_host *host, int32_t device);
 
 /* lint.c: what a call that has ended well has done with its signals. */
 void lint_call(pld_host *host, pypto_status *status);

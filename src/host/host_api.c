@@ -250,6 +250,7 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
         host_leave(host, status);
     record->program = host->program_id;
     record->function = index;
+    record->log = records_log(host, device);
     if (record->dep_count > 0)
         memcpy(record_deps(record), host->w->order.deps,
                (size_t)record->dep_count * sizeof *host->w->order.deps);

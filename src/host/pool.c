@@ -114,7 +114,10 @@ pypto_status pypto_call(const pypto_worker_options *options, pypto_program *prog
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
-    status = pypto_worker_run(w, program, args, count);
+    if (options->records != NULL || records_wanted(w))
+        status = pypto_worker_set_records(w, options->records);
+    if (status_ok(status))
+        status = pypto_worker_run(w, program, args, count);
     w->interrupted = NULL;
     if (w->usable)
         close_chain(give_idle(w));

@@ -66,6 +66,7 @@ static void host_destroy(pld_host *host)
 {
     if (host->staged != NULL)
         stage_release(host);
+    records_release(host);
     alloc_free(host->staged);
     alloc_free(host->args);
     alloc_free(host->windows);
@@ -170,6 +171,8 @@ static void run_end(pypto_run *run, pypto_status status)
         if (host->lint == PYPTO_LINT_WARN)
             status.kind = PYPTO_ERROR_NONE; /* the diagnostics stay, as warnings */
     }
+    if (host->recording != NULL)
+        records_end(host, &status);
     release_windows(host, failed, &status);
     run_over(run, status);
 }
@@ -242,6 +245,8 @@ static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *arg
         status = persistent_begin(&run->host);
     if (status_ok(status))
         status = stage_in(&run->host);
+    if (status_ok(status) && records_wanted(w))
+        status = records_begin(&run->host);
     if (!status_ok(status)) {
         run_over(run, status);
         return;
@@ -276,7 +281,8 @@ static pypto_status make_way(pypto_worker *w, const pypto_program *program,
                              const pypto_argument *args, int32_t count)
 {
     const pld_function *function = program->table->functions[program->table->host];
-    const int32_t most = w->persistent == PYPTO_PERSISTENT_OFF ? CALLS_IN_FLIGHT : 1;
+    const bool alone = w->persistent != PYPTO_PERSISTENT_OFF || records_wanted(w);
+    const int32_t most = alone ? 1 : CALLS_IN_FLIGHT;
     int32_t ending = w->run_count - most + 1; /* the oldest so many */
     int32_t number = 0;
     for (const pypto_run *run = w->runs; run != NULL; run = run->next) {

@@ -273,6 +273,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
+    w->records = (kept_records){.what = PYPTO_RECORDS_INIT};
     w->persistent = options->persistent;
     if (w->persistent != PYPTO_PERSISTENT_OFF)
         w->kept = alloc_zeroed(RANK_PROGRAMS, (int64_t)sizeof *w->kept);
@@ -309,6 +310,8 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
         status = init_memory(w);
     if (status_ok(status))
         status = start_ranks(w, options->title);
+    if (status_ok(status))
+        status = pypto_worker_set_records(w, options->records);
     if (!status_ok(status)) {
         pypto_worker_close(w);
         return status;
@@ -441,6 +444,8 @@ void pypto_worker_close(pypto_worker *w)
     persistent_destroy(w);
     alloc_free(w->residents);
     arg_list_free(&w->placed);
+    records_forget(&w->records);
+    alloc_free(w->times);
     alloc_free(w);
 }
 

@@ -3,6 +3,7 @@
  * Views are in device_views.c, access to peers is in transfer.c. */
 #include "runtime/box.h"
 #include "runtime/rank.h"
+#include "runtime/tracing.h"
 #include "runtime/views.h"
 #include "sched/describe.h"
 
@@ -76,20 +77,27 @@ static void side_range(const box *b, const int64_t *stride, int64_t *low, int64_
     }
 }
 
+static void *noted(dispatch *d, void *block, int64_t bytes)
+{
+    if (d->log != NULL)
+        tracing_taken_memory(d, block, bytes);
+    return block;
+}
+
 static void *take_memory(pld_core *core, int64_t bytes)
 {
     dispatch *d = core->dispatch;
     memory *spare = &d->owner->spare;
     void *block = memory_reuse(&d->created, spare, bytes);
     if (block != NULL)
-        return block;
+        return noted(d, block, bytes);
     /* Tasks that could run may be the last ones to use what other tensors had. */
     if (bytes > MEMORY_SMALL && core->task == NULL && core->owner->ready_first != NULL)
         task_yield(core);
     for (;;) {
         pypto_status status = memory_take(&d->created, spare, bytes, &block);
         if (status.kind == PYPTO_ERROR_NONE)
-            return block;
+            return noted(d, block, bytes);
         char text[FAILURE_TEXT];
         snprintf(text, sizeof text, "%s",
                  status.diagnostics != NULL ? status.diagnostics->message : "memory is exhausted");

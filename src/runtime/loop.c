@@ -5,6 +5,7 @@
  * nodes of a graph; those of other devices are looked up in their headers. A dispatch that is not
  * ready holds up nobody else. */
 #include "runtime/rank.h"
+#include "runtime/tracing.h"
 
 #include "base/alloc.h"
 #include "base/os.h"
@@ -117,6 +118,8 @@ static void complete(dispatch *d)
         d->next->previous = d->previous;
     r->by_number[d->number % DONE_WINDOW] = NULL;
     memory_reset(&d->created, &r->spare);
+    if (d->log != NULL)
+        tracing_over(d);
     record_done(r, d->number);
     node_over(&d->node, dispatch_ready, r);
     d->next = r->pool;
@@ -212,6 +215,8 @@ pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments
     core->args = arguments->args;
     core->arg_count = arguments->count;
     core->dispatch = d;
+    if (d->log != NULL && (d->log->what & TRACE_BLOCKS) != 0)
+        core->log = d->log;
     return core;
 }
 
@@ -226,6 +231,10 @@ static void start_wrapper(dispatch *d)
         return;
     }
     fill_args(d);
+    if (d->log != NULL) {
+        core->log = d->log;
+        tracing_begun(d);
+    }
     sched_start(&d->owner->s, core);
 }
 
@@ -395,6 +404,7 @@ static bool take_record(rank *r)
     queue_record *record = queue_peek(&r->queue);
     const uint64_t number = r->queue.taken + 1;
     queue_pop(&r->queue, record);
+    const int64_t taken_ns = record->log != 0 ? os_now_ns() : 0;
     if (record->kind == RECORD_CLEAR) {
         clear_ranges(r, record);
         record_done(r, number);
@@ -413,6 +423,11 @@ static bool take_record(rank *r)
     d->record = record;
     d->number = number;
     r->by_number[number % DONE_WINDOW] = d;
+    d->log = NULL;
+    if (record->log != 0) {
+        d->log = (trace_log *)(void *)(r->s.seg.base + record->log);
+        tracing_taken(d, taken_ns);
+    }
     if (!depend(d))
         dispatch_no_memory(d, record->function, 0);
     else if (d->node.waits == 0)
@@ -426,13 +441,17 @@ static bool take_record(rank *r)
 static void core_over(void *context, pld_core *core, bool ended)
 {
     (void)context;
+    dispatch *d = core->dispatch;
+    if (core->log != NULL)
+        tracing_core(core);
     if (!ended)
         return; /* its call is poisoned: obey_poison cleans up */
-    dispatch *d = core->dispatch;
     if (core->task != NULL)
         task_block_over(core->task);
     else
         d->wrapper_over = true;
+    if (d->log != NULL && core->task == NULL)
+        tracing_wrapper_over(d);
     dispatch_settle(d);
 }
 

@@ -55,6 +55,8 @@ typedef struct queue_record {
     int32_t dep_count;
     int32_t item_count; /* args or ranges */
     int64_t next_block;
+    int64_t
+        log; /* offset in the segment of the rank's trace_log, if the call is recorded; else 0 */
 } queue_record;
 
 static_assert(sizeof(queue_record) % 8 == 0 && sizeof(queue_dep) % 8 == 0 &&

@@ -3,6 +3,7 @@
  *
  *   loop.c   records: taking them, the order among dispatches, completion, poison
  *   task.c   what a running wrapper submits: tasks, the order among them, blocks
+ *   tracing.c   notes of all that, for calls that are recorded
  *
  * Everything here belongs to the rank's thread, but for `ending` and `programs`. */
 #ifndef RUNTIME_RANK_H
@@ -33,6 +34,7 @@ typedef struct task {
     uint64_t independent_args;
     int64_t blocks;
     int64_t blocks_left;
+    uint64_t marked_args; /* bit i: argument i is marked for dumps */
     /* Runs only if the element compares so to `limit`; no data: always. */
     pld_tensor tested;
     byte_range tested_range;
@@ -44,6 +46,12 @@ typedef struct task {
     byte_range *ranges; /* of the arguments that are tensors */
     int64_t range_capacity;
 } task;
+
+/* What the tasks of a recorded dispatch hold: sched/trace.h, event_scope. */
+typedef struct trace_counts {
+    int64_t taken_bytes, given_bytes, edges, edges_over, tensors;
+    int64_t most_tasks, most_bytes, most_edges, most_tensors;
+} trace_counts;
 
 /* A record that has been taken from the queue, from then until it is complete. */
 struct dispatch {
@@ -69,6 +77,8 @@ struct dispatch {
     int64_t by_id_capacity;
     node awaiting;  /* the wrapper, in pld_await */
     memory created; /* tensors that the wrapper and its kernels made */
+    trace_log *log; /* of its call, if that is recorded; else NULL */
+    trace_counts counts;
 };
 
 struct rank {
@@ -80,6 +90,7 @@ struct rank {
     task *task_pool;
     print_buffer printed; /* of the pl.printf that runs */
     memory spare;         /* of dispatches that are complete */
+    int32_t logged;       /* dispatches that have a log */
     bool counted_waiting; /* in set_header.dispatch_waiters */
     bool debugged;        /* waits for a debugger before it begins */
     _Atomic bool ending;

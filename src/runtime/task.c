@@ -4,13 +4,15 @@
  * that is not over and uses the same memory in a way that matters: exact to the element, found by
  * comparing with each of them. That is quick because few are left at any time: a wrapper that submits
  * many lets them run in between. */
-#include "collective/operands.h"
 #include "runtime/box.h"
+#include "runtime/conflict.h"
 #include "runtime/overlap.h"
 #include "runtime/rank.h"
+#include "runtime/tracing.h"
 #include "runtime/views.h"
 
 #include "base/alloc.h"
+#include "base/os.h"
 #include "sched/describe.h"
 
 #include <string.h>
@@ -86,6 +88,8 @@ static void task_over(task *t)
     if (t->next != NULL)
         t->next->previous = t->previous;
     --d->task_count;
+    if (d->log != NULL)
+        tracing_ended(t);
     d->by_id[t->id - 1] = NULL;
     node_over(&t->node, task_ready, d);
     give_task(d->owner, t);
@@ -128,6 +132,8 @@ static void give_released(task *t)
     if (t->released == NULL)
         return;
     memory_give(&t->of->created, t->released, t->released_bytes);
+    if (t->of->log != NULL)
+        tracing_given_memory(t->of, t->released_bytes);
     t->released = NULL;
 }
 
@@ -143,6 +149,8 @@ static void task_ready(void *context, node *n)
         task_over(t);
         return;
     }
+    if (d->log != NULL)
+        tracing_starts(t);
     t->blocks_left = t->blocks;
     for (int64_t block = 0; block < t->blocks; ++block) {
         pld_core *core = dispatch_core(d, t->function_index, &t->arguments);
@@ -159,79 +167,11 @@ static void task_ready(void *context, node *n)
 
 /* ---- order ---- */
 
-/* What a task does to an argument, as pld_use bits. */
-static uint32_t uses_of(const task *t, int32_t i)
-{
-    if (t->arguments.args[i].kind != PLD_ARG_TENSOR || (t->independent_args >> (i & 63) & 1) != 0)
-        return 0;
-    const pld_param *param = &t->function->params[i];
-    if (param->uses != 0)
-        return param->uses;
-    return param->direction == PLD_IN ? PLD_READS : PLD_READS | PLD_WRITES;
-}
-
-/* Whether the later of two uses of the same memory must come after the earlier one is over. Signals
- * have an order of their own: a wait does not come before the notify that it may wait for, and among
- * notifies only the last of several sets matters. */
-static bool uses_conflict(uint32_t earlier, uint32_t later)
-{
-    const uint32_t any = PLD_READS | PLD_WRITES | PLD_NOTIFIES | PLD_AWAITS;
-    if ((earlier & PLD_WRITES) != 0)
-        return (later & any) != 0;
-    if ((later & PLD_WRITES) != 0)
-        return (earlier & any) != 0;
-    if ((earlier & PLD_NOTIFIES) != 0 && (later & PLD_READS) != 0)
-        return true;
-    return (later & PLD_NOTIFIES) != 0 && (earlier & PLD_AWAITS) == 0 &&
-           (earlier & (PLD_READS | PLD_NOTIFIES)) != 0;
-}
-
-static bool uses_data(uint32_t uses)
-{
-    return (uses & (PLD_READS | PLD_WRITES | PLD_NOTIFIES)) != 0;
-}
-
-/* Whether one of the two is a barrier of a wrapper, and the other does something in a window of its domain. A
- * task that only waits there is left alone: what it waits for may come behind the barrier. */
-static bool is_fenced(const pld_tensor *a, uint32_t uses_a, const pld_tensor *b, uint32_t uses_b)
-{
-    const bool fences = ((uses_a & PLD_FENCES) != 0 && uses_data(uses_b)) ||
-                        ((uses_b & PLD_FENCES) != 0 && uses_data(uses_a));
-    return fences && a->window != NULL && b->window != NULL && same_domain(a, b);
-}
-
-/* Whether a later access to `tensor` must wait for the task. */
-static bool must_wait(const task *earlier, const pld_tensor *tensor, byte_range range,
-                      uint32_t later)
-{
-    for (int32_t i = 0; i < earlier->arguments.count; ++i) {
-        const uint32_t uses = uses_of(earlier, i);
-        const pld_tensor *other = earlier->arguments.args[i].tensor;
-        if (uses != 0 && is_fenced(other, uses, tensor, later))
-            return true;
-        if (uses_conflict(uses, later) && views_overlap(other, earlier->ranges[i], tensor, range))
-            return true;
-    }
-    return earlier->tested.data != NULL && uses_conflict(PLD_READS, later) &&
-           views_overlap(&earlier->tested, earlier->tested_range, tensor, range);
-}
-
-static bool must_follow(const task *later, const task *earlier)
-{
-    for (int32_t i = 0; i < later->arguments.count; ++i) {
-        const uint32_t uses = uses_of(later, i);
-        if (uses != 0 &&
-            must_wait(earlier, later->arguments.args[i].tensor, later->ranges[i], uses))
-            return true;
-    }
-    return later->tested.data != NULL &&
-           must_wait(earlier, &later->tested, later->tested_range, PLD_READS);
-}
-
 static bool order_by_arguments(task *t)
 {
     for (task *earlier = t->next; earlier != NULL; earlier = earlier->next)
-        if (!earlier->manual && must_follow(t, earlier) && !node_after(&t->node, &earlier->node))
+        if (!earlier->manual && task_must_follow(t, earlier) &&
+            !node_after(&t->node, &earlier->node))
             return false;
     return true;
 }
@@ -306,6 +246,7 @@ static void test_element(pld_core *core, task *t, const pld_predicate *predicate
 static pld_task submit(pld_core *core, task *t, const pld_submit_options *options)
 {
     dispatch *d = core->dispatch;
+    const int64_t began_ns = d->log != NULL ? os_now_ns() : 0;
     t->of = d;
     t->manual = options->manual;
     t->independent_args = options->independent_args;
@@ -321,6 +262,8 @@ static pld_task submit(pld_core *core, task *t, const pld_submit_options *option
         !remember_id(d, t))
         out_of_memory(core);
     const pld_task id = t->id;
+    if (d->log != NULL)
+        tracing_submitted(t, options, began_ns);
     if (t->node.waits == 0)
         task_ready(d, &t->node);
     if (d->task_count > SUBMIT_BURST && core->owner->ready_first != NULL)
@@ -381,7 +324,7 @@ void(pld_await)(pld_core *core, const pld_tensor *tensor, bool writes)
     dispatch *d = need_wrapper(core, "wait for tasks");
     const byte_range range = view_range(tensor);
     for (task *t = d->tasks; t != NULL; t = t->next)
-        if (must_wait(t, tensor, range, writes ? PLD_WRITES : PLD_READS) &&
+        if (task_must_precede(t, tensor, range, writes ? PLD_WRITES : PLD_READS) &&
             !node_after(&d->awaiting, &t->node))
             out_of_memory(core);
     if (d->awaiting.waits == 0)
@@ -424,6 +367,8 @@ void task_release(pld_core *core, const pld_tensor *tensor, int64_t bytes)
     }
     if (join == NULL) {
         memory_give(&d->created, tensor->data, bytes);
+        if (d->log != NULL)
+            tracing_given_memory(d, bytes);
         return;
     }
     join->function = NULL;

@@ -77,6 +77,7 @@ pld_core *sched_take_core(sched *s)
     core->task = NULL;
     core->block_index = 0;
     core->block_count = 1;
+    core->log = NULL;
     return core;
 }
 
@@ -155,6 +156,80 @@ static void push_ready(sched *s, pld_core *core)
     s->ready_last = core;
 }
 
+/* ---- of recorded calls ---- */
+
+static void note_ready(pld_core *core)
+{
+    core->ready_ns = os_now_ns();
+    core->started_ns = core->ended_ns = 0;
+    core->lane = -1;
+}
+
+static int32_t take_lane(sched *s)
+{
+    for (int32_t i = 0; i < TRACE_LANES / 64; ++i) {
+        if (~s->lanes[i] == 0)
+            continue;
+        const int32_t bit = __builtin_ctzll(~s->lanes[i]);
+        s->lanes[i] |= UINT64_C(1) << bit;
+        return i * 64 + bit;
+    }
+    return TRACE_LANES - 1;
+}
+
+static void note_started(sched *s, pld_core *core)
+{
+    core->started_ns = os_now_ns();
+    if (core->task != NULL)
+        core->lane = take_lane(s);
+}
+
+/* Its last instruction is behind it, or it is dropped. Again: does nothing. */
+static void note_ended(sched *s, pld_core *core)
+{
+    if (core->started_ns == 0 || core->ended_ns != 0)
+        return;
+    core->ended_ns = os_now_ns();
+    if (core->lane >= 0)
+        s->lanes[core->lane / 64] &= ~(UINT64_C(1) << core->lane % 64);
+}
+
+void sched_note_phase(sched *s, trace_phase phase, int64_t began_ns, int32_t tasks)
+{
+    if (s->log == NULL)
+        return;
+    event_phase *e = trace_begin(s->log, EVENT_PHASE, s->log_dispatch, (int64_t)sizeof *e);
+    if (e == NULL)
+        return;
+    e->phase = (int32_t)phase;
+    e->tasks = tasks;
+    e->turn = s->turns;
+    e->began_ns = began_ns;
+    e->ended_ns = os_now_ns();
+    trace_commit(s->log, e);
+}
+
+static void note_turn(sched *s, bool idle)
+{
+    ++s->turns;
+    if (idle == (s->phase_ns != 0))
+        return;
+    if (idle) {
+        s->phase_ns = os_now_ns();
+        return;
+    }
+    sched_note_phase(s, PHASE_IDLE, s->phase_ns, 0);
+    s->phase_ns = 0;
+}
+
+void sched_end_phases(sched *s)
+{
+    if (s->phase_ns != 0)
+        sched_note_phase(s, PHASE_IDLE, s->phase_ns, 0);
+    s->phase_ns = 0;
+    s->log = NULL;
+}
+
 void sched_start(sched *s, pld_core *core)
 {
     core->fiber = NULL;
@@ -162,6 +237,8 @@ void sched_start(sched *s, pld_core *core)
     core->breadcrumb = (uint64_t)(core->function_index + 1) << 32;
     core->wait.kind = WAIT_NONE;
     core->deferred_count = core->deferred_done = 0;
+    if (core->log != NULL)
+        note_ready(core);
     push_ready(s, core);
 }
 
@@ -172,6 +249,8 @@ static bool prepare(sched *s, pld_core *core)
         (core->fiber = take_fiber(s)) == NULL)
         return false;
     fiber_reset(core->fiber, core_main, core);
+    if (core->log != NULL)
+        note_started(s, core);
     return true;
 }
 
@@ -185,6 +264,8 @@ static void finish(sched *s, pld_core *core, bool ended)
                               memory_order_relaxed);
         atomic_store_explicit(&s->header->dropped_call, core->call, memory_order_relaxed);
     }
+    if (core->log != NULL)
+        note_ended(s, core);
     s->core_over(s->context, core, ended);
     give_core(s, core);
 }
@@ -209,6 +290,8 @@ static void core_left(sched *s, pld_core *core)
         finish(s, core, s->over_ended);
         return;
     }
+    if (core->log != NULL)
+        note_ended(s, core);
     give_fiber(s, core->fiber);
     core->fiber = NULL;
     drop_scratch(core);
@@ -429,7 +512,10 @@ static void idle(sched *s)
 
 void sched_turn(sched *s)
 {
-    if (s->ready_first == NULL && !wake_satisfied(s)) {
+    const bool idles = s->ready_first == NULL && !wake_satisfied(s);
+    if (s->log != NULL)
+        note_turn(s, idles);
+    if (idles) {
         idle(s);
         return;
     }

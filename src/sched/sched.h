@@ -21,6 +21,7 @@
 
 #include "base/diag.h"
 #include "sched/fiber.h"
+#include "sched/trace.h"
 #include "transport/transport.h"
 
 #include <pypto/program.h>
@@ -30,6 +31,9 @@
 #define TASK_STACK_BYTES (256 * 1024)
 
 typedef struct sched sched;
+
+/* Blocks that a recorded call can tell apart while all of them have begun; of more, several have the last number. */
+#define TRACE_LANES 4096
 
 struct pld_core {
     sched *owner;
@@ -47,6 +51,12 @@ struct pld_core {
     void *task;          /* NULL: the wrapper */
     int64_t block_index; /* of the task's blocks */
     int64_t block_count;
+    /* NULL unless its call is recorded; then its times, for whoever is told that it is over. */
+    trace_log *log;
+    int64_t ready_ns;
+    int64_t started_ns; /* 0: not yet */
+    int64_t ended_ns;
+    int32_t lane; /* from its first instruction to its last, of a task; -1: none */
     /* Where it is. */
     int32_t line;
     uint64_t breadcrumb; /* (function_index + 1) << 32 */
@@ -98,6 +108,11 @@ struct sched {
     void (*core_over)(void *context, pld_core *core, bool ended);
     void *context;
     bool over_ended;                       /* how the core that just left did so */
+    trace_log *log;                        /* where phases are noted; NULL: nowhere */
+    uint64_t log_dispatch;                 /* the latest one that asked for it */
+    int64_t turns;                         /* while they are */
+    int64_t phase_ns;                      /* idle since; 0: it is not */
+    uint64_t lanes[TRACE_LANES / 64];      /* taken */
     uint64_t poison_seen[CALLS_IN_FLIGHT]; /* calls up to here have been dropped */
 };
 
@@ -111,6 +126,12 @@ pld_core *sched_take_core(sched *s);
 /* Makes it ready. It runs `function->run(core, args)` when its turn comes; should memory for its stack
  * or scratch be exhausted then, it fails. The object goes back to the pool when it is over. */
 void sched_start(sched *s, pld_core *core);
+
+/* Notes what the scheduler did since `began_ns` if somebody wants to know; `tasks` is how many dispatches or tasks that
+ * was about. */
+void sched_note_phase(sched *s, trace_phase phase, int64_t began_ns, int32_t tasks);
+/* Behind it nothing is noted any more. */
+void sched_end_phases(sched *s);
 
 /* One turn of the loop: runs what is ready, or waits a little. */
 void sched_turn(sched *s);

@@ -156,10 +156,21 @@ class Runnable:
             args = self._with_baked(args)
         if len(args) != len(self.parameters):
             args, made = self._with_outputs(args)
-        self._program.run(args, device_ids, _title(self.name), _lint_of(config))
+        records = self._records(config)
+        self._program.run(args, device_ids, _title(self.name), _lint_of(config), records)
         if not made:
             return None
         return made[0] if len(made) == 1 else tuple(made)
+
+    _per_rank = False  # whether records of a call have a folder for each dispatch
+
+    def _records(self, config: Any) -> Any:
+        """What the call is to record; None as a rule."""
+        if config is None or not config.any_dfx_enabled():
+            return None
+        from ..runtime._records import wanted_of
+
+        return wanted_of(config, self.output_dir, self._per_rank)
 
     def _with_baked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """With the scalars that the program was compiled for, if the call leaves them out."""
@@ -252,6 +263,9 @@ class CompiledProgram:
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """As `Orchestration.__call__`, for the only one."""
         return self._only("a call")(*args, config=config)
+
+    def _records(self, config: Any) -> Any:
+        return self._only("a call")._records(config)
 
     def _only(self, what: str) -> Orchestration:
         if len(self._orchestrations) > 1:

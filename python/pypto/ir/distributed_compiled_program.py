@@ -21,6 +21,8 @@ class DistributedCompiledProgram(Runnable):
     """A program that is ready to run: `compiled(*tensors)`. Made by `ir.compile` and
     `JITFunction.compile`."""
 
+    _per_rank = True
+
     def __init__(
         self,
         native: _core.Program,

@@ -200,7 +200,7 @@ class DistributedWorker(StackedMemory):
             )
         (compiled,) = self._programs
         native, arguments = self._checked(compiled, args, config)
-        self._native.run(native, arguments, _lint_of(config))
+        self._native.run(native, arguments, _lint_of(config), config and compiled._records(config))
 
     def run(
         self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
@@ -208,7 +208,7 @@ class DistributedWorker(StackedMemory):
         """Runs one of the worker's programs with one argument per parameter; blocks until every rank is done."""
         self._require_open("run")
         native, arguments = self._checked(compiled, args, config)
-        self._native.run(native, arguments, _lint_of(config))
+        self._native.run(native, arguments, _lint_of(config), config and compiled._records(config))
 
     def submit(
         self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
@@ -221,7 +221,8 @@ class DistributedWorker(StackedMemory):
         """
         self._require_open("submit")
         native, arguments = self._checked(compiled, args, config)
-        handle = DistributedRunHandle(self._native.submit(native, arguments, _lint_of(config)), self)
+        run = self._native.submit(native, arguments, _lint_of(config), config and compiled._records(config))
+        handle = DistributedRunHandle(run, self)
         with self._lock:
             self._forget_done()
             self._active_dispatch_handles.append(handle)

@@ -86,7 +86,8 @@ class RunConfig:
         if self.lint not in _LINT:
             raise PyptoValueError(f"lint must be one of {', '.join(_LINT)}, got {self.lint!r}")
         self.enable_chip_swimlane = _swimlane_level(self.enable_chip_swimlane)
-        self.enable_dump_args = int(self.enable_dump_args)
+        self.enable_dump_args = _level("enable_dump_args", self.enable_dump_args, 2)
+        self.enable_pmu = _level("enable_pmu", self.enable_pmu, 2**31 - 1)
         for name, (rule, good) in _RING_RULES.items():
             setattr(self, name, _checked_ring(name, getattr(self, name), rule, good))
         if self.any_dfx_enabled():
@@ -169,6 +170,18 @@ def _swimlane_level(value: Any) -> int:
         raise PyptoValueError(
             f"enable_chip_swimlane must be a collection level in 0..{_FULL_SWIMLANE}, got {level}"
         )
+    return level
+
+
+def _level(name: str, value: Any, most: int) -> int:
+    try:
+        level = operator.index(value)
+    except TypeError:
+        raise PyptoTypeError(
+            f"{name} must be an int or a bool, not {type(value).__name__}"
+        ) from None
+    if not 0 <= level <= most:
+        raise PyptoValueError(f"{name} must be in 0..{most}, got {level}")
     return level
 
 

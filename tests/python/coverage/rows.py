@@ -6,7 +6,6 @@ A row that arrives gets its test, and its reason goes away."""
 
 COLLECTIVES = "issue 5: collective operations"
 CALLBACKS = "issue 6: Python functions that a host function calls"
-PROFILES = "issue 6: profiles of a run"
 
 ROWS = {
     # programs in jit form
@@ -115,7 +114,7 @@ EXERCISES = {
         "an extent that does not divide": "test_an_extent_that_is_no_multiple",
     },
     "l3_rank_slice_dispatch": {"a parallel loop over devices": "test_rank_slice_dispatch"},
-    "l3_dfx_per_rank": {"its program": "test_dfx_per_rank", "its profiles": PROFILES},
+    "l3_dfx_per_rank": {"its program": "test_dfx_per_rank", "its profiles": "test_profiles"},
     "l3_distributed": {
         "wrappers written in the host function": "../test_scopes.py test_a_program_in_one_host_function",
         "results checked by a Python function": CALLBACKS,

@@ -1,0 +1,284 @@
+/* Notes of recorded calls: see tracing.h. */
+#include "runtime/tracing.h"
+
+#include "base/os.h"
+#include "runtime/views.h"
+
+#include <string.h>
+
+static bool wants(const dispatch *d, uint32_t what)
+{
+    return (d->log->what & what) != 0;
+}
+
+static void *begin(const dispatch *d, trace_event_kind kind, int64_t bytes)
+{
+    return trace_begin(d->log, kind, d->number, bytes);
+}
+
+/* ---- arguments ---- */
+
+static void fill_arg(trace_arg *to, const pld_arg *from)
+{
+    *to = (trace_arg){
+        .kind = (int32_t)from->kind, .buffer = -1, .integer = from->integer, .real = from->real};
+    if (from->kind != PLD_ARG_TENSOR)
+        return;
+    const pld_tensor *t = from->tensor;
+    to->dtype = t->dtype;
+    to->ndim = t->ndim;
+    to->data = (int64_t)(intptr_t)t->data;
+    memcpy(to->shape, t->shape, sizeof to->shape);
+    memcpy(to->stride, t->stride, sizeof to->stride);
+    if (t->window == NULL)
+        return;
+    to->buffer = t->window->buffer;
+    to->window_base = (int64_t)(intptr_t)t->window->base;
+    to->window_bytes = t->window->bytes;
+    for (int32_t i = 0; i < t->window->comm->nranks; ++i)
+        to->devices |= UINT64_C(1) << t->window->comm->devices[i];
+}
+
+/* ---- dispatches ---- */
+
+void tracing_taken(dispatch *d, int64_t taken_ns)
+{
+    rank *r = d->owner;
+    d->counts = (trace_counts){0};
+    ++r->logged;
+    if (wants(d, TRACE_PHASES)) {
+        r->s.log = d->log;
+        r->s.log_dispatch = d->number;
+    }
+    event_taken *e = begin(d, EVENT_TAKEN, (int64_t)sizeof *e);
+    if (e == NULL)
+        return;
+    e->program = d->record->program;
+    e->function = d->record->function;
+    e->taken_ns = taken_ns;
+    trace_commit(d->log, e);
+    sched_note_phase(&r->s, PHASE_DISPATCH, taken_ns, 1);
+}
+
+static void note_scope(const dispatch *d, bool ends)
+{
+    const pld_program *table =
+        atomic_load_explicit(&d->owner->programs[d->record->program], memory_order_acquire);
+    event_scope *e = wants(d, TRACE_SCOPES) ? begin(d, EVENT_SCOPE, (int64_t)sizeof *e) : NULL;
+    if (e == NULL)
+        return;
+    const trace_counts *c = &d->counts;
+    const trace_event head = e->head;
+    *e = (event_scope){.head = head,
+                       .function = d->record->function,
+                       .line = table->functions[d->record->function]->line,
+                       .ends = ends,
+                       .submitted = d->last_task,
+                       .over = d->last_task - d->task_count,
+                       .taken_bytes = c->taken_bytes,
+                       .given_bytes = c->given_bytes,
+                       .edges = c->edges,
+                       .edges_over = c->edges_over,
+                       .tensors = c->tensors,
+                       .most_tasks = c->most_tasks,
+                       .most_bytes = c->most_bytes,
+                       .most_edges = c->most_edges,
+                       .most_tensors = c->most_tensors};
+    trace_commit(d->log, e);
+}
+
+void tracing_begun(dispatch *d)
+{
+    const int32_t count = wants(d, TRACE_TASKS) ? d->arguments.count : 0;
+    event_begun *e = begin(d, EVENT_BEGUN, (int64_t)sizeof *e + count * (int64_t)sizeof(trace_arg));
+    if (e == NULL)
+        return;
+    e->begun_ns = os_now_ns();
+    e->arg_count = count;
+    trace_arg *to = (trace_arg *)(void *)(e + 1);
+    for (int32_t i = 0; i < count; ++i)
+        fill_arg(&to[i], &d->arguments.args[i]);
+    trace_commit(d->log, e);
+    note_scope(d, false);
+}
+
+void tracing_wrapper_over(dispatch *d)
+{
+    note_scope(d, true);
+}
+
+void tracing_over(dispatch *d)
+{
+    rank *r = d->owner;
+    const int64_t now = os_now_ns();
+    event_over *e = begin(d, EVENT_OVER, (int64_t)sizeof *e);
+    if (e != NULL) {
+        e->over_ns = now;
+        trace_commit(d->log, e);
+    }
+    sched_note_phase(&r->s, PHASE_COMPLETE, now, 1);
+    if (--r->logged == 0)
+        sched_end_phases(&r->s);
+}
+
+/* ---- tasks ---- */
+
+static void raise_to(int64_t *most, int64_t now)
+{
+    *most = now > *most ? now : *most;
+}
+
+static void count_task(dispatch *d, const task *t)
+{
+    trace_counts *c = &d->counts;
+    c->edges += t->node.waits;
+    for (int32_t i = 0; i < t->arguments.count; ++i)
+        c->tensors += t->arguments.args[i].kind == PLD_ARG_TENSOR;
+    raise_to(&c->most_tasks, d->task_count);
+    raise_to(&c->most_edges, c->edges - c->edges_over);
+    raise_to(&c->most_tensors, c->tensors);
+}
+
+void tracing_submitted(const task *t, const pld_submit_options *options, int64_t began_ns)
+{
+    dispatch *d = t->of;
+    count_task(d, t);
+    if (!wants(d, TRACE_TASKS))
+        return;
+    const bool tested = t->tested.data != NULL;
+    const int32_t args = t->arguments.count + tested;
+    event_task *e = begin(d, EVENT_TASK,
+                          (int64_t)sizeof *e + options->after_count * (int64_t)sizeof(int64_t) +
+                              args * (int64_t)sizeof(trace_arg));
+    if (e == NULL)
+        return;
+    e->id = t->id;
+    e->function = t->function == NULL ? -1 : t->function_index;
+    e->flags = (t->manual ? TASK_MANUAL : 0u) | (tested ? TASK_TESTED : 0u);
+    e->independent_args = t->independent_args;
+    e->blocks = t->blocks;
+    e->began_ns = began_ns;
+    e->after_count = options->after_count;
+    e->arg_count = t->arguments.count;
+    int64_t *after = (int64_t *)(void *)(e + 1);
+    for (int32_t i = 0; i < options->after_count; ++i)
+        after[i] = options->after[i];
+    trace_arg *to = (trace_arg *)(void *)(after + options->after_count);
+    for (int32_t i = 0; i < t->arguments.count; ++i)
+        fill_arg(&to[i], &t->arguments.args[i]);
+    if (tested)
+        fill_arg(&to[t->arguments.count], &(pld_arg){.kind = PLD_ARG_TENSOR, .tensor = &t->tested});
+    e->ended_ns = os_now_ns();
+    trace_commit(d->log, e);
+}
+
+void tracing_core(const pld_core *core)
+{
+    const dispatch *d = core->dispatch;
+    const task *t = core->task;
+    if (core->started_ns == 0)
+        return;
+    event_block *e = begin(d, EVENT_BLOCK, (int64_t)sizeof *e);
+    if (e == NULL)
+        return;
+    e->task = t == NULL ? 0 : t->id;
+    e->block = core->block_index;
+    e->lane = core->lane;
+    e->function = core->function_index;
+    e->ready_ns = core->ready_ns;
+    e->started_ns = core->started_ns;
+    e->ended_ns = core->ended_ns;
+    e->over_ns = os_now_ns();
+    trace_commit(d->log, e);
+}
+
+/* ---- the content of arguments ---- */
+
+/* Copies the elements of the dimensions from `d` on, packed, as far as there is room; where the next one goes. */
+static char *gather(char *to, const char *end, const pld_tensor *t, int64_t width, int32_t d,
+                    const char *from)
+{
+    if (d == t->ndim) {
+        if (to + width <= end)
+            memcpy(to, from, (size_t)width);
+        return to + width <= end ? to + width : to;
+    }
+    for (int64_t i = 0; i < t->shape[d] && to + width <= end; ++i)
+        to = gather(to, end, t, width, d + 1, from + i * t->stride[d] * width);
+    return to;
+}
+
+static void note_content(const task *t, int32_t i, bool after)
+{
+    const dispatch *d = t->of;
+    const pld_tensor view = view_in_bytes(t->arguments.args[i].tensor);
+    const int64_t width = pypto_dtype_bytes((pypto_dtype)view.dtype);
+    int64_t bytes = width;
+    for (int32_t k = 0; k < view.ndim; ++k)
+        bytes *= view.shape[k];
+    const int64_t room = (trace_room(d->log) - (int64_t)sizeof(event_content)) & ~(int64_t)7;
+    int64_t kept = bytes < room ? bytes : room;
+    if (kept > INT32_MAX / 2)
+        kept = INT32_MAX / 2;
+    kept = kept < 0 ? 0 : kept / width * width;
+    event_content *e = begin(d, EVENT_CONTENT, (int64_t)sizeof *e + kept);
+    if (e == NULL)
+        return;
+    e->task = t->id;
+    e->arg = i;
+    e->after = after;
+    e->bytes = bytes;
+    e->bytes_kept = kept;
+    char *to = (char *)(e + 1);
+    (void)gather(to, to + kept, &view, width, 0, view.data);
+    trace_commit(d->log, e);
+}
+
+static void note_contents(const task *t, bool after)
+{
+    const dispatch *d = t->of;
+    if (t->function == NULL || !wants(d, TRACE_MARKED | TRACE_CONTENT))
+        return;
+    for (int32_t i = 0; i < t->arguments.count; ++i) {
+        const pld_direction direction = t->function->params[i].direction;
+        if (t->arguments.args[i].kind != PLD_ARG_TENSOR ||
+            direction == (after ? PLD_IN : PLD_OUT) ||
+            (!wants(d, TRACE_CONTENT) && (t->marked_args >> (i & 63) & 1) == 0))
+            continue;
+        note_content(t, i, after);
+    }
+}
+
+void tracing_starts(const task *t)
+{
+    note_contents(t, false);
+}
+
+void tracing_ended(const task *t)
+{
+    dispatch *d = t->of;
+    d->counts.edges_over += t->node.successor_count;
+    for (int32_t i = 0; i < t->arguments.count; ++i)
+        d->counts.tensors -= t->arguments.args[i].kind == PLD_ARG_TENSOR;
+    note_contents(t, true);
+}
+
+/* ---- memory ---- */
+
+void tracing_taken_memory(dispatch *d, const void *block, int64_t bytes)
+{
+    trace_counts *c = &d->counts;
+    c->taken_bytes += bytes;
+    raise_to(&c->most_bytes, c->taken_bytes - c->given_bytes);
+    event_memory *e = wants(d, TRACE_TASKS) ? begin(d, EVENT_MEMORY, (int64_t)sizeof *e) : NULL;
+    if (e == NULL)
+        return;
+    e->address = (int64_t)(intptr_t)block;
+    e->bytes = bytes;
+    trace_commit(d->log, e);
+}
+
+void tracing_given_memory(dispatch *d, int64_t bytes)
+{
+    d->counts.given_bytes += bytes;
+}

@@ -1,0 +1,289 @@
+/* Which files a recorded call leaves, and where: see trace.h and <pypto/records.h>. */
+#include "trace/trace.h"
+
+#include "base/alloc.h"
+#include "base/os.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct writing {
+    trace_run *run;
+    char stamp[32];  /* the time, for names of files */
+    text everything; /* the trace of all dispatches */
+    pypto_status status;
+} writing;
+
+static void put_bytes(writing *w, const char *folder, const char *name, const char *bytes,
+                      int64_t count)
+{
+    if (status_ok(w->status))
+        w->status = os_write_file(arena_printf(w->run->a, "%s/%s", folder, name), bytes, count);
+}
+
+static void put(writing *w, const char *folder, const char *name, const text *content)
+{
+    put_bytes(w, folder, name, content->length > 0 ? content->bytes : "", content->length);
+}
+
+static const char *make_folder(writing *w, const char *parent, const char *name)
+{
+    const char *path = arena_printf(w->run->a, "%s/%s", parent, name);
+    if (status_ok(w->status))
+        w->status = os_make_dirs(path);
+    return path;
+}
+
+/* ---- what an earlier call has left ---- */
+
+/* "rank3", "d12": the letters, and a number behind them. */
+static bool is_numbered(const char *name, const char *letters)
+{
+    const size_t count = strlen(letters);
+    return strncmp(name, letters, count) == 0 && name[count] != '\0' &&
+           strspn(name + count, "0123456789") == strlen(name + count);
+}
+
+static bool is_ours(const char *name)
+{
+    static const char *const names[] = {"chip_swimlane_records.json",
+                                        "deps.json",
+                                        "scope_stats",
+                                        "args_dump",
+                                        "pmu.csv",
+                                        "name_map.json",
+                                        "dispatch_program.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "merged_swimlane_", 16) == 0 || strncmp(name, "name_map_", 9) == 0;
+}
+
+static void remove_stale(arena *a, const char *directory)
+{
+    const os_names names = os_list_dir(a, directory);
+    for (int64_t i = 0; i < names.count; ++i) {
+        const char *path = arena_printf(a, "%s/%s", directory, names.items[i]);
+        if (is_ours(names.items[i]))
+            os_remove_tree(path);
+        if (!is_numbered(names.items[i], "rank"))
+            continue;
+        const os_names inside = os_list_dir(a, path);
+        for (int64_t k = 0; k < inside.count; ++k)
+            if (is_numbered(inside.items[k], "d"))
+                os_remove_tree(arena_printf(a, "%s/%s", path, inside.items[k]));
+    }
+}
+
+/* ---- a dispatch ---- */
+
+/* The last part of the folder that holds dfx_outputs: the artifact's name. */
+static const char *map_name(const writing *w)
+{
+    const pypto_records *wanted = w->run->wanted;
+    if (wanted->per_rank)
+        return "name_map.json";
+    char *path = arena_strdup(w->run->a, wanted->directory);
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        slash = strrchr(path, '/');
+    }
+    const char *name = slash != NULL ? slash + 1 : path;
+    return name[0] != '\0' ? arena_printf(w->run->a, "name_map_%s.json", name) : "name_map.json";
+}
+
+static void write_content(writing *w, const trace_dispatch *d, const char *folder)
+{
+    text index = {.a = w->run->a}, content = {0};
+    const char *inner = make_folder(w, folder, "args_dump");
+    trace_contents(w->run, d, inner, &index, &content);
+    if (content.failed && status_ok(w->status))
+        w->status = diag_no_memory();
+    put(w, inner, "args_dump.json", &index);
+    put(w, inner, "args.bin", &content);
+    text_free(&content);
+}
+
+/* Files about the order among tasks, which swimlanes show, too. */
+static void write_order(writing *w, const trace_dispatch *d, const char *folder)
+{
+    trace_run *run = w->run;
+    const trace_graph graph = trace_graph_of(run, d);
+    text deps = {.a = run->a}, names = {.a = run->a};
+    trace_deps(run, d, &graph, &deps);
+    put(w, folder, "deps.json", &deps);
+    trace_names(run, &names);
+    put(w, folder, map_name(w), &names);
+    if (run->wanted->swimlane == 0)
+        return;
+    text lanes = {.a = run->a}, merged = {.a = run->a};
+    trace_swimlane(run, d, &lanes);
+    put(w, folder, "chip_swimlane_records.json", &lanes);
+    trace_chrome_begin(&merged);
+    trace_chrome_add(run, d, &graph, &merged);
+    trace_chrome_end(&merged);
+    put(w, folder, arena_printf(run->a, "merged_swimlane_%s.json", w->stamp), &merged);
+    if (run->wanted->per_rank)
+        trace_chrome_add(run, d, &graph, &w->everything);
+}
+
+static void write_dispatch(writing *w, const trace_dispatch *d)
+{
+    trace_run *run = w->run;
+    const pypto_records *wanted = run->wanted;
+    const char *folder = wanted->directory;
+    if (wanted->per_rank) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "rank%d/d%d", d->rank, d->index);
+        folder = make_folder(w, folder, name);
+        text program = {.a = run->a};
+        text_add(&program, "{\"program\":");
+        json_string(&program, trace_function(run, d->taken->function));
+        text_add(&program, "}\n");
+        put(w, folder, "dispatch_program.json", &program);
+    }
+    if (wanted->swimlane > 0 || wanted->dependencies)
+        write_order(w, d, folder);
+    if (wanted->scope_stats) {
+        text stats = {.a = run->a};
+        trace_scopes(run, d, &stats);
+        put(w, make_folder(w, folder, "scope_stats"), "scope_stats.jsonl", &stats);
+    }
+    if (wanted->dump_args > 0)
+        write_content(w, d, folder);
+    if (wanted->pmu > 0) {
+        text pmu = {.a = run->a};
+        trace_pmu(run, d, &pmu);
+        put(w, folder, "pmu.csv", &pmu);
+    }
+}
+
+static void write_all(writing *w)
+{
+    trace_run *run = w->run;
+    const pypto_records *wanted = run->wanted;
+    w->everything.a = run->a;
+    trace_chrome_begin(&w->everything);
+    for (int32_t rank = 0; rank < run->rank_count; ++rank)
+        for (int64_t i = 0; i < run->ranks[rank].dispatches.count; ++i)
+            if (wanted->per_rank || i == 0)
+                write_dispatch(w, run->ranks[rank].dispatches.items[i]);
+    trace_chrome_end(&w->everything);
+    if (wanted->per_rank && wanted->swimlane > 0)
+        put(w, wanted->directory, arena_printf(run->a, "merged_swimlane_%s.json", w->stamp),
+            &w->everything);
+}
+
+static void stamp_now(char *stamp, size_t bytes)
+{
+    const time_t now = time(NULL);
+    struct tm parts;
+    if (localtime_r(&now, &parts) == NULL || strftime(stamp, bytes, "%Y%m%d_%H%M%S", &parts) == 0)
+        (void)snprintf(stamp, bytes, "%lld", (long long)now);
+}
+
+/* ---- what the host calls ---- */
+
+/* Runs `step` with an arena, which may jump away when memory is exhausted. */
+static pypto_status with_arena(pypto_status (*step)(arena *a, void *context), void *context)
+{
+    arena *a = arena_create();
+    jmp_buf out_of_memory;
+    if (a == NULL)
+        return diag_no_memory();
+    if (setjmp(out_of_memory) != 0) {
+        arena_destroy(a);
+        return diag_no_memory();
+    }
+    arena_set_recovery(a, &out_of_memory);
+    pypto_status status = step(a, context);
+    arena_destroy(a);
+    return status;
+}
+
+static pypto_status prepare(arena *a, void *context)
+{
+    const pypto_records *wanted = context;
+    pypto_status status = os_make_dirs(wanted->directory);
+    if (status_ok(status))
+        remove_stale(a, wanted->directory);
+    return status;
+}
+
+typedef struct request {
+    const pld_program *table;
+    const pypto_records *wanted;
+    trace_log *const *logs;
+    int32_t rank_count;
+    pypto_dispatch_times *times;
+    int32_t count;
+} request;
+
+static trace_run *read_run(arena *a, const request *asked)
+{
+    trace_run *run = arena_new(a, trace_run);
+    *run = (trace_run){
+        .a = a, .table = asked->table, .wanted = asked->wanted, .rank_count = asked->rank_count};
+    trace_read(run, asked->logs);
+    return run;
+}
+
+static pypto_status write_files(arena *a, void *context)
+{
+    writing *w = arena_new(a, writing);
+    *w = (writing){.run = read_run(a, context), .status = STATUS_OK};
+    stamp_now(w->stamp, sizeof w->stamp);
+    write_all(w);
+    return w->status;
+}
+
+static pypto_status fill_times(arena *a, void *context)
+{
+    request *asked = context;
+    const trace_run *run = read_run(a, asked);
+    int64_t count = 0;
+    for (int32_t rank = 0; rank < run->rank_count; ++rank)
+        count += run->ranks[rank].dispatches.count;
+    asked->times = alloc_zeroed(count + 1, (int64_t)sizeof *asked->times);
+    if (asked->times == NULL)
+        return diag_no_memory();
+    for (int32_t rank = 0; rank < run->rank_count; ++rank) {
+        for (int64_t i = 0; i < run->ranks[rank].dispatches.count; ++i) {
+            const trace_dispatch *d = run->ranks[rank].dispatches.items[i];
+            asked->times[asked->count++] =
+                (pypto_dispatch_times){.rank = rank,
+                                       .index = d->index,
+                                       .name = trace_function(run, d->taken->function),
+                                       .taken_ns = d->taken->taken_ns,
+                                       .begun_ns = d->begun != NULL ? d->begun->begun_ns : 0,
+                                       .wrapper_ns = d->wrapper != NULL ? d->wrapper->ended_ns : 0,
+                                       .over_ns = d->over != NULL ? d->over->over_ns : 0};
+        }
+    }
+    return STATUS_OK;
+}
+
+pypto_status trace_prepare(const pypto_records *wanted)
+{
+    pypto_records copy = *wanted;
+    return with_arena(prepare, &copy);
+}
+
+pypto_status trace_write(const pld_program *table, const pypto_records *wanted,
+                         trace_log *const *logs, int32_t rank_count)
+{
+    request asked = {table, wanted, logs, rank_count, NULL, 0};
+    return with_arena(write_files, &asked);
+}
+
+pypto_status trace_times(const pld_program *table, trace_log *const *logs, int32_t rank_count,
+                         pypto_dispatch_times **times, int32_t *count)
+{
+    request asked = {table, NULL, logs, rank_count, NULL, 0};
+    pypto_status status = with_arena(fill_times, &asked);
+    *times = asked.times;
+    *count = asked.count;
+    return status;
+}

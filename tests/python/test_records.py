@@ -1,0 +1,476 @@
+"""Records of a call: swimlanes, the order among tasks, scopes, the content of arguments, and where their files lie."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import pypto.language as pl
+import pypto.language.distributed as pld
+from pypto import ir
+from pypto.ir import DistributedConfig
+from pypto.runtime import RunConfig
+from programs import config, from_text
+from task_programs import inputs, text_of
+
+ROWS = 16
+BODY = """
+    t = pl.create_tensor([1, 8], dtype=pl.INT32)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], t)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(t, [0, 0], [1, 8]), [0, 0], z)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [1, 0], z)
+    with pl.manual_scope():
+        with pl.spmd(4) as first:
+            b = pl.tile.get_block_idx()
+            pl.store(pl.load(x, [0, 0], [1, 8]), [4 + b, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[first]):
+            pl.store(pl.load(z, [4, 0], [1, 8]), [8, 0], z)
+            pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+"""
+
+
+def compiled(ranks=2, body=BODY):
+    x, z = inputs(ranks)
+    return from_text(text_of(body))["host"].compile(x, z, config=config(ranks))
+
+
+def recorded(program, ranks=2, **flags):
+    """Calls a program once; the folder of its records."""
+    x, z = inputs(ranks)
+    program(x, z, config=RunConfig(platform=program.platform, **flags))
+    return program.output_dir / "dfx_outputs"
+
+
+def folders(dfx):
+    return {str(path.relative_to(dfx)): path for path in sorted(dfx.glob("rank*/d*"))}
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+# ---- which files, and where ----
+
+EVERY = {
+    "enable_chip_swimlane": {"chip_swimlane_records.json", "deps.json", "name_map.json", "merged_swimlane"},
+    "enable_dep_gen": {"deps.json", "name_map.json"},
+    "enable_scope_stats": {"scope_stats/scope_stats.jsonl"},
+    "enable_dump_args": {"args_dump/args_dump.json", "args_dump/args.bin"},
+    "enable_pmu": {"pmu.csv"},
+}
+
+
+def names_in(folder):
+    names = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+    return {"merged_swimlane" if name.startswith("merged_swimlane_") else name for name in names}
+
+
+@pytest.mark.parametrize("flag", EVERY)
+def test_files_of_a_flag(flag, transport):
+    found = folders(recorded(compiled(), **{flag: True}))
+    assert sorted(found) == ["rank0/d0", "rank1/d0"]
+    for folder in found.values():
+        assert names_in(folder) == EVERY[flag] | {"dispatch_program.json"}
+        assert all(p.stat().st_size > 0 for p in folder.rglob("*") if p.is_file() and p.name != "args.bin")
+        assert read(folder / "dispatch_program.json") == {"program": "chip"}
+
+
+def test_off_leaves_nothing(transport):
+    program = compiled()
+    x, z = inputs(2)
+    program(x, z)
+    program(x, z, config=RunConfig(platform=program.platform))
+    with program.prepare() as worker:
+        worker(x, z, config=RunConfig(platform=program.platform))
+    assert not (program.output_dir / "dfx_outputs").exists()
+
+
+def test_each_dispatch_has_a_folder_and_stale_ones_go(transport):
+    program = compiled()
+    dfx = recorded(program, enable_dep_gen=True)
+    stale = dfx / "rank0" / "d7"
+    stale.mkdir()
+    (stale / "deps.json").write_text("old")
+    (dfx / "rank9" / "d0").mkdir(parents=True)
+    (dfx / "mine.txt").write_text("mine")
+    recorded(program, enable_pmu=1)
+    assert sorted(folders(dfx)) == ["rank0/d0", "rank1/d0"]
+    assert names_in(dfx / "rank0" / "d0") == {"pmu.csv", "dispatch_program.json"}
+    assert (dfx / "mine.txt").read_text() == "mine"
+
+
+TWICE = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.add(pl.load(z, [0, 0], [1, 8]), 1), [0, 0], z)
+"""
+
+
+def test_numbers_of_dispatches():
+    text = text_of(TWICE).replace("device=r)", "device=r)\n        chip(x[r], z[r], win, sig, 0, device=r)")
+    x, z = inputs(2)
+    program = from_text(text)["host"].compile(x, z, config=config(2))
+    found = folders(recorded(program, enable_chip_swimlane=1))
+    assert sorted(found) == ["rank0/d0", "rank0/d1", "rank1/d0", "rank1/d1"]
+    ends = [read(f / "chip_swimlane_records.json")["aicore_tasks"][0][4] for f in found.values()]
+    starts = [read(f / "chip_swimlane_records.json")["aicore_tasks"][0][3] for f in found.values()]
+    assert ends[0] <= starts[1] and ends[2] <= starts[3]  # the second adds to what the first left
+
+
+def test_one_device(tmp_path, transport):
+    """A program without a host function has its files in dfx_outputs itself."""
+
+    @pl.program
+    class Alone:
+        @pl.function(type=pl.FunctionType.InCore)
+        def twice(self, a: pl.Tensor[[4, 8], pl.FP32], c: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+            t = pl.load(a, [0, 0], [4, 8])
+            return pl.store(pl.add(t, t), [0, 0], c)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def chip(self, a: pl.Tensor[[4, 8], pl.FP32], c: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+            c = self.twice(a, c)
+            return c
+
+    program = ir.compile(Alone, output_dir=tmp_path / "alone", platform="a2a3")
+    a, c = np.ones((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    program(a, c, config=RunConfig(platform="a2a3", enable_chip_swimlane=True, enable_pmu=4))
+    dfx = tmp_path / "alone" / "dfx_outputs"
+    assert names_in(dfx) == {
+        "chip_swimlane_records.json", "deps.json", "name_map_alone.json", "merged_swimlane", "pmu.csv",
+    }
+    names = read(dfx / "name_map_alone.json")
+    assert names["level"] == 2 and names["orchestrator_name"] is None
+    assert "twice" in names["callable_id_to_name"].values()
+    assert (c == 2).all()
+
+
+def test_a_jit_call():
+    host = from_text(text_of(BODY))["host"]
+    x, z = inputs(2)
+    cfg = config(2)
+    cfg.enable_dep_gen = True
+    host(x, z, config=cfg)
+    found = folders(host.compile(x, z, config=cfg).output_dir / "dfx_outputs")
+    assert sorted(found) == ["rank0/d0", "rank1/d0"]
+
+
+# ---- the calls of a worker ----
+
+
+def test_each_call_of_a_worker_decides(transport):
+    program = compiled()
+    dfx = program.output_dir / "dfx_outputs"
+    with_deps = RunConfig(platform=program.platform, enable_dep_gen=True)
+    with program.prepare() as worker:
+        x, z = inputs(2)
+        worker(x, z)
+        assert not dfx.exists()
+        handles = [worker.submit(program, x, inputs(2)[1], config=c) for c in (None, with_deps, None, with_deps)]
+        assert handles[0].done and handles[1].done and handles[2].done  # a recorded call waits for those before it
+        for handle in handles:
+            handle.result()
+        assert sorted(folders(dfx)) == ["rank0/d0", "rank1/d0"]
+        for path in folders(dfx).values():
+            (path / "deps.json").unlink()
+        worker(x, z)
+        assert not any((path / "deps.json").exists() for path in folders(dfx).values())
+
+
+def test_persistent_windows():
+    program = compiled(body="    put(x, z, 0)\n")
+    with program.prepare(persistent=True) as worker:
+        x, z = inputs(2)
+        for _ in range(3):
+            worker(x, z, config=RunConfig(platform=program.platform, enable_scope_stats=True))
+    assert len(folders(program.output_dir / "dfx_outputs")) == 2
+
+
+def test_a_call_that_fails_has_records_up_to_there():
+    body = """
+    put(x, z, 0)
+    put(x, z, 99)
+    """
+    program = compiled(body=body)
+    with pytest.raises(RuntimeError, match="99"):
+        recorded(program, enable_dep_gen=True, enable_scope_stats=True)
+    dfx = program.output_dir / "dfx_outputs"
+    assert any(len(read(f / "deps.json")["tasks"]) == 2 for f in folders(dfx).values())
+
+
+def test_sixty_four_ranks():
+    found = folders(recorded(compiled(64), 64, enable_chip_swimlane=4))
+    assert len(found) == 64
+    for folder in found.values():
+        assert len(read(folder / "chip_swimlane_records.json")["aicore_tasks"]) == 9
+
+
+# ---- swimlanes ----
+
+KEYS = ["aicore_tasks", "aicpu_tasks", "aicpu_scheduler_phases", "aicpu_orchestrator_phases"]
+
+
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def test_levels(level):
+    program = compiled()
+    for folder in folders(recorded(program, enable_chip_swimlane=level)).values():
+        records = read(folder / "chip_swimlane_records.json")
+        assert records["chip_swimlane_level"] == level
+        assert [key for key in KEYS if key in records] == KEYS[:level]
+
+
+def test_what_ran_when(transport):
+    program = compiled()
+    for folder in folders(recorded(program, enable_chip_swimlane=True)).values():
+        records = read(folder / "chip_swimlane_records.json")
+        meta = records["metadata"]
+        assert meta["clock_freq_hz"] == 10**9 and meta["dropped"] == 0
+        assert meta["num_cores"] == len(meta["core_types"]) == len(meta["core_to_thread"]) >= 1
+        assert set(meta["core_types"]) <= {"aic", "aiv"}
+        blocks = Counter(row[1] for row in records["aicore_tasks"])
+        assert blocks == {0: 1, 1: 1, 2: 1, 3: 4, 4: 1, 5: 1}
+        # Rows of both tables belong together by core and the number on that core.
+        outer = {(core, reg): (begin, end) for core, reg, begin, end in records["aicpu_tasks"]}
+        assert len(outer) == len(records["aicore_tasks"]) == 9
+        span = {}
+        for core, task, reg, start, end in records["aicore_tasks"]:
+            dispatched, finished = outer[core, reg]
+            assert 0 < dispatched <= start <= end <= finished
+            assert core < meta["num_cores"]
+            first, last = span.get(task, (start, end))
+            span[task] = (min(first, start), max(last, end))
+        for edge in read(folder / "deps.json")["edges"]:
+            assert span[int(edge["pred"])][1] <= span[int(edge["succ"])][0]
+        # On a core nothing overlaps.
+        rows = sorted((row[0], row[3], row[4]) for row in records["aicore_tasks"])
+        assert all(a[2] <= b[1] for a, b in zip(rows, rows[1:]) if a[0] == b[0])
+        (phases,) = records["aicpu_scheduler_phases"]
+        assert {"dispatch", "complete"} <= {p["kind"] for p in phases} <= {"dispatch", "complete", "idle"}
+        assert all(p["start_cycles"] <= p["end_cycles"] for p in phases)
+        (submissions,) = records["aicpu_orchestrator_phases"]
+        assert [s["task_id"] for s in submissions] == [0, 1, 2, 3, 4, 5]
+        assert [s["submit_idx"] for s in submissions] == [0, 1, 2, 3, 4, 5]
+
+
+def test_waiting_tasks_have_cores_of_their_own():
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+        pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    """
+    for folder in folders(recorded(compiled(1, body), 1, enable_chip_swimlane=True)).values():
+        (waits, notifies) = sorted(read(folder / "chip_swimlane_records.json")["aicore_tasks"], key=lambda r: r[1])
+        assert waits[0] != notifies[0]
+        assert waits[3] <= notifies[3] and notifies[4] <= waits[4]
+
+
+def test_a_trace_that_viewers_open(transport):
+    dfx = recorded(compiled(), enable_chip_swimlane=True)
+    (whole,) = dfx.glob("merged_swimlane_*.json")
+    events = read(whole)["traceEvents"]
+    bars = [e for e in events if e["ph"] == "X"]
+    assert Counter(e["pid"] for e in bars) == {0: 9, 1: 9}
+    assert all(e["dur"] >= 0 and e["name"].endswith(f"(r0t{e['args']['task_id']})") for e in bars)
+    starts = {e["id"]: e for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    assert starts.keys() == ends.keys() and starts
+    for name, start in starts.items():
+        assert start["ts"] <= ends[name]["ts"]
+        for arrow in (start, ends[name]):  # each lies in a bar of its thread
+            assert any(
+                b["pid"] == arrow["pid"] and b["tid"] == arrow["tid"]
+                and b["ts"] - 1e-3 <= arrow["ts"] <= b["ts"] + b["dur"] + 1e-3
+                for b in bars
+            )
+    assert {e["args"]["name"] for e in events if e.get("name") == "process_name"} == {"rank 0", "rank 1"}
+    for folder in folders(dfx).values():
+        (one,) = folder.glob("merged_swimlane_*.json")
+        assert len([e for e in read(one)["traceEvents"] if e["ph"] == "X"]) == 9
+
+
+# ---- order ----
+
+
+def test_tasks_and_edges(transport):
+    for folder in folders(recorded(compiled(), enable_dep_gen=True)).values():
+        deps = read(folder / "deps.json")
+        tasks = {int(t["task_id"]): t for t in deps["tasks"]}
+        assert [tasks[i]["scope"] for i in range(6)] == ["auto"] * 3 + ["manual"] * 2 + ["auto"]
+        assert [tasks[i]["block_num"] for i in range(6)] == [1, 1, 1, 4, 1, 1]
+        names = read(folder / "name_map.json")["callable_id_to_name"]
+        assert all(str(t["kernel_ids"][1]) in names for t in deps["tasks"])
+        edges = {(int(e["pred"]), int(e["succ"])): e for e in deps["edges"]}
+        assert set(edges) == {(0, 1), (1, 2), (3, 4)}  # 1 and 2 both have z
+        made, given = edges[0, 1], edges[3, 4]
+        assert made["source"] == "creator" and "wait" in made["flags"]
+        assert given["source"] == "explicit" and given["arg"] == -1 and "tensor_id" not in given
+        tensors = {t["tensor_id"]: t for t in deps["tensors"]}
+        assert tensors[made["tensor_id"]]["buffer_numel"] == "8"
+        for task in deps["tasks"]:
+            for arg in task["args"]:
+                if arg["type"] != "SCALAR":
+                    assert arg["tensor_id"] in tensors
+                    assert len(arg["shape"]) == len(arg["strides"])
+
+
+def test_edges_that_others_imply_are_left_out():
+    body = """
+    put(x, z, 0)
+    put(x, z, 1)
+    move(z, 1, 2)
+    put(x, z, 3)
+    """
+    (folder,) = folders(recorded(compiled(1, body), 1, enable_dep_gen=True)).values()
+    edges = read(folder / "deps.json")["edges"]
+    assert [(e["pred"], e["succ"]) for e in edges] == [("0", "1"), ("1", "2"), ("2", "3")]
+    for edge in edges:
+        assert edge["source"] == "tensormap" and edge["overlap"] == "covered"
+        assert edge["producer_shape"] == edge["consumer_shape"] == [16, 8]
+        assert edge["producer_start_offset"] == edge["consumer_start_offset"] == 0
+
+
+def test_disjoint_parts_have_no_edge():
+    body = """
+    a = pl.slice(z, [1, 8], [0, 0])
+    b = pl.slice(z, [1, 8], [1, 0])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], a)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], b)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(z, [0, 0], [2, 8]), [4, 0], z)
+    """
+    (folder,) = folders(recorded(compiled(1, body), 1, enable_dep_gen=True)).values()
+    deps = read(folder / "deps.json")
+    assert {(e["pred"], e["succ"]) for e in deps["edges"]} == {("0", "2"), ("1", "2")}
+    offsets = {e["pred"]: e["producer_start_offset"] for e in deps["edges"]}
+    assert offsets == {"0": 0, "1": 8}
+    assert all(e["overlap"] == "other" for e in deps["edges"])
+
+
+# ---- scopes ----
+
+
+def test_the_root_scope(transport):
+    for folder in folders(recorded(compiled(), enable_scope_stats=True)).values():
+        lines = (folder / "scope_stats" / "scope_stats.jsonl").read_text().splitlines()
+        head, *scopes = map(json.loads, lines)
+        assert head["version"] == 6 and head["dropped"] == 0 and head["total"] == len(scopes)
+        assert head["fatal"] is False
+        for name in ("task_window_max", "heap_max", "dep_pool_max"):
+            assert len(head[name]) == 4
+        assert head["heap_max"][0] >= 32  # t
+        root = [s for s in scopes if s["depth"] == 0]
+        assert [s["phase"] for s in root] == ["begin", "end"]
+        assert all(s["site"].rpartition(":")[2].isdigit() for s in root)
+        assert root[0]["task_window_end"] == 0 and root[1]["task_window_end"] == 6
+
+
+# ---- the content of arguments ----
+
+
+def test_content_of_arguments(transport):
+    program = compiled(body="    put(x, z, 2)\n    move(z, 2, 5)\n")
+    x, z = inputs(2)
+    program(x, z, config=RunConfig(platform=program.platform, enable_dump_args=2))
+    for rank in range(2):
+        folder = program.output_dir / "dfx_outputs" / f"rank{rank}" / "d0" / "args_dump"
+        index = read(folder / "args_dump.json")
+        assert index["dump_args_level"] == 2 and index["bin_file"] == "args.bin"
+        assert index["truncated_args"] == index["dropped_records"] == 0
+        content = (folder / "args.bin").read_bytes()
+
+        def held(task, arg, stage):
+            (entry,) = [
+                e for e in index["args"]
+                if (e["task_id"], e["arg_index"], e["stage"]) == (str(task), arg, stage)
+            ]
+            assert entry["dtype"] == "int32" and entry["kind"] == "tensor" and not entry["truncated"]
+            part = content[entry["bin_offset"] : entry["bin_offset"] + entry["bin_size"]]
+            return np.frombuffer(part, np.int32).reshape(entry["shape"])
+
+        np.testing.assert_array_equal(held(0, 0, "before_dispatch"), x[rank])
+        np.testing.assert_array_equal(held(0, 1, "after_completion")[2], x[rank, 0])
+        np.testing.assert_array_equal(held(1, 0, "before_dispatch")[2], x[rank, 0])
+        np.testing.assert_array_equal(held(1, 0, "after_completion")[5], x[rank, 0])
+        scalars = [(e["task_id"], e["arg_index"], e["value"]) for e in index["args"] if e["kind"] == "scalar"]
+        assert scalars == [("0", 2, "2"), ("1", 1, "2"), ("1", 2, "5")]
+
+
+# ---- bounds ----
+
+
+def test_no_room(monkeypatch):
+    """What finds no room is counted; the call is right all the same."""
+    monkeypatch.setenv("PYPTO_RECORD_BYTES", "2500")
+    program = compiled()
+    x, z = inputs(2)
+    program(x, z, config=RunConfig(platform=program.platform, enable_chip_swimlane=True, enable_dump_args=2))
+    np.testing.assert_array_equal(z[:, 8], x[:, 0])
+    for folder in folders(program.output_dir / "dfx_outputs").values():
+        deps = read(folder / "deps.json")
+        assert deps["dropped"] > 0 and len(deps["tasks"]) < 6
+        assert read(folder / "chip_swimlane_records.json")["metadata"]["dropped"] > 0
+
+
+def test_levels_that_do_not_exist():
+    with pytest.raises(ValueError, match="collection level in"):
+        RunConfig(enable_chip_swimlane=5)
+    with pytest.raises(ValueError, match="enable_dump_args"):
+        RunConfig(enable_dump_args=3)
+    with pytest.raises(TypeError, match="enable_pmu"):
+        RunConfig(enable_pmu="memory")
+
+
+# ---- collectives ----
+
+
+@pl.jit.host
+def summed(
+    x: pl.Tensor[[pl.dynamic("NR"), 1, 64], pl.FP32], y: pl.Out[pl.Tensor[[pl.dynamic("NR"), 1, 64], pl.FP32]]
+):
+    buffer = pld.alloc_window_buffer([1, 64], dtype=pl.FP32)
+    data = pld.window(buffer, [1, 64], dtype=pl.FP32)
+    for r in pl.range(pld.world_size()):
+        copy_chip(x[r], data, device=r)
+    data = pld.tensor.allreduce(data)
+    for r in pl.range(pld.world_size()):
+        copy_back(data, y[r], device=r)
+
+
+@pl.jit
+def copy_chip(x: pl.Tensor[[1, 64], pl.FP32], data: pl.InOut[pld.DistributedTensor[[1, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 64]), [0, 0], data)
+
+
+@pl.jit
+def copy_back(data: pl.InOut[pld.DistributedTensor[[1, 64], pl.FP32]], y: pl.Out[pl.Tensor[[1, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(data, [0, 0], [1, 64]), [0, 0], y)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_collectives_are_dispatches_like_others(ranks, transport):
+    x = np.ones((ranks, 1, 64), np.float32)
+    y = np.zeros_like(x)
+    cfg = RunConfig(
+        platform="cpu",
+        distributed_config=DistributedConfig(device_ids=list(range(ranks))),
+        enable_chip_swimlane=2,
+    )
+    program = summed.compile(x, y, config=cfg)
+    program(x, y, config=cfg)
+    assert (y == ranks).all()
+    dfx = program.output_dir / "dfx_outputs"
+    for rank in range(ranks):
+        names = [read(dfx / f"rank{rank}" / f"d{k}" / "dispatch_program.json")["program"] for k in range(3)]
+        assert names[0] == "copy_chip" and "allreduce" in names[1] and names[2] == "copy_back"
+        assert len(read(dfx / f"rank{rank}" / "d1" / "chip_swimlane_records.json")["aicore_tasks"]) == 1
