@@ -242,14 +242,7 @@ static void wrapper(pld_core *core, const pld_arg *args)
     pld_submit(core, &kernel, args, ARGS);
 }
 
-static const pld_function chip = {.name = "chip",
-                                  .file = __FILE__,
-                                  .plane = PLD_PLANE_CHIP,
-                                  .run = wrapper,
-                                  .nparams = ARGS,
-                                  .params = params};
-
-enum { HOST_TIMES, HOST_CELL, HOST_WAY, HOST_BYTES, HOST_ARGS };
+static const pld_function chip = CHIP_FUNCTION(wrapper, params);
 
 static void host_function(pld_host *host, const pld_arg *args)
 {
@@ -272,27 +265,7 @@ static void host_function(pld_host *host, const pld_arg *args)
     }
 }
 
-static const pld_param host_params[] = {
-    {.name = "times",
-     .kind = PLD_PARAM_TENSOR,
-     .direction = PLD_OUT,
-     .dtype = PYPTO_FP32,
-     .ndim = 2,
-     .shape = {-1, BATCHES},
-     .world_dim = 0},
-    {.name = "cell", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
-    {.name = "way", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
-    {.name = "bytes", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
-};
-static const char *const dims[] = {"NR"};
-static const pld_function host_entry = {.name = "host",
-                                        .file = __FILE__,
-                                        .plane = PLD_PLANE_HOST,
-                                        .run_host = host_function,
-                                        .nparams = HOST_ARGS,
-                                        .params = host_params,
-                                        .ndims = 1,
-                                        .dims = dims};
+static const pld_function host_entry = HOST_FUNCTION(host_function);
 static const pld_buffer_info buffers[] = {{"data_buf", 0, PLD_NO_COLLECTIVES},
                                           {"signal_buf", 0, PLD_NO_COLLECTIVES}};
 static const pld_function *const functions[] = {&kernel, &chip, &host_entry};
@@ -305,24 +278,6 @@ static const pld_program table = {.abi = PLD_ABI,
                                   .nbuffers = 2,
                                   .buffers = buffers};
 
-/* ---- measuring ---- */
-
-static void measure_cell(const worker_set *set, beside_cell cell, way chosen, int64_t bytes)
-{
-    static float times[PYPTO_MAX_RANKS][BATCHES];
-    pypto_argument args[HOST_ARGS] = {{.kind = PLD_ARG_TENSOR},
-                                      {.kind = PLD_ARG_INT, .integer = cell},
-                                      {.kind = PLD_ARG_INT, .integer = chosen},
-                                      {.kind = PLD_ARG_INT, .integer = bytes}};
-    args[HOST_TIMES].tensor = (pypto_tensor){.data = times,
-                                             .dtype = PYPTO_FP32,
-                                             .ndim = 2,
-                                             .shape = {set->ranks, BATCHES},
-                                             .stride = {BATCHES, 1}};
-    need(pypto_worker_run(set->worker, set->program, args, HOST_ARGS));
-    print_cell(cell_names[cell], way_names[chosen], bytes, times[0], BATCHES);
-}
-
 int main(int argc, char **argv)
 {
     worker_set set = start_workers(argc, argv, &table);
@@ -334,7 +289,8 @@ int main(int argc, char **argv)
             const way first = cell == ALLREDUCE ? PULL : PLAIN;
             const way last = cell == ALLREDUCE ? SPLIT : transfer ? WORDS : PLAIN;
             for (way chosen = first; chosen <= last; ++chosen)
-                measure_cell(&set, cell, chosen, bytes);
+                print_cell(cell_names[cell], way_names[chosen], bytes,
+                           run_cell(&set, cell, chosen, bytes), BATCHES);
         }
     }
     stop_workers(&set);

@@ -1,9 +1,13 @@
 /* A program of a pair by pypto: a set of worker processes for as many ranks as its first argument says, or,
- * when that is "canary", the one-way ns of a flag (canary.h). */
+ * when that is "canary", the one-way ns of a flag (canary.h).
+ *
+ * The program of the set has a kernel "measure", a wrapper that submits it, and a host function that is called for
+ * each cell with HOST_ARGS arguments and dispatches the wrapper to all ranks. */
 #ifndef BENCH_WORKER_SET_H
 #define BENCH_WORKER_SET_H
 
 #include "canary.h"
+#include "pair.h"
 
 #include <pypto/pypto.h>
 
@@ -52,6 +56,53 @@ static inline void stop_workers(worker_set *set)
 {
     pypto_program_release(set->program);
     pypto_worker_close(set->worker);
+}
+
+enum { HOST_TIMES, HOST_CELL, HOST_WAY, HOST_BYTES, HOST_ARGS };
+
+static const pld_param host_params[HOST_ARGS] = {
+    [HOST_TIMES] = {.name = "times",
+                    .kind = PLD_PARAM_TENSOR,
+                    .direction = PLD_OUT,
+                    .dtype = PYPTO_FP32,
+                    .ndim = 2,
+                    .shape = {-1, BATCHES},
+                    .world_dim = 0},
+    [HOST_CELL] = {.name = "cell", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
+    [HOST_WAY] = {.name = "way", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
+    [HOST_BYTES] = {.name = "bytes", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
+};
+static const char *const host_dims[] = {"NR"};
+
+/* The wrapper and the host function of such a program. */
+#define CHIP_FUNCTION(wrapper, parameters)                                           \
+    {                                                                                \
+        .name = "chip", .file = __FILE__, .plane = PLD_PLANE_CHIP, .run = (wrapper), \
+        .nparams = sizeof(parameters) / sizeof *(parameters), .params = (parameters) \
+    }
+#define HOST_FUNCTION(function)                                                            \
+    {                                                                                      \
+        .name = "host", .file = __FILE__, .plane = PLD_PLANE_HOST, .run_host = (function), \
+        .nparams = HOST_ARGS, .params = host_params, .ndims = 1, .dims = host_dims         \
+    }
+
+/* One cell: the times of rank 0 in us, as many as there are batches. */
+static inline float *run_cell(const worker_set *set, int64_t cell, int64_t chosen_way,
+                              int64_t bytes)
+{
+    static float times[PYPTO_MAX_RANKS][BATCHES];
+    const pypto_argument args[HOST_ARGS] = {
+        [HOST_TIMES] = {.kind = PLD_ARG_TENSOR,
+                        .tensor = {.data = times,
+                                   .dtype = PYPTO_FP32,
+                                   .ndim = 2,
+                                   .shape = {set->ranks, BATCHES},
+                                   .stride = {BATCHES, 1}}},
+        [HOST_CELL] = {.kind = PLD_ARG_INT, .integer = cell},
+        [HOST_WAY] = {.kind = PLD_ARG_INT, .integer = chosen_way},
+        [HOST_BYTES] = {.kind = PLD_ARG_INT, .integer = bytes}};
+    need(pypto_worker_run(set->worker, set->program, args, HOST_ARGS));
+    return times[0];
 }
 
 #endif
