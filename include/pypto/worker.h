@@ -97,12 +97,13 @@ typedef struct pypto_worker_options {
     pypto_lint lint;
     pypto_persistence persistent; /* calls of a set with persistent windows do not overlap */
     const pypto_records *records; /* of its calls, as pypto_worker_set_records(); NULL: none */
+    bool shared_only;             /* tensors that would have to be copied are refused (TYPE) */
 } pypto_worker_options;
 
 #define PYPTO_WORKER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
-            PYPTO_PERSISTENT_OFF, NULL                                                             \
+            PYPTO_PERSISTENT_OFF, NULL, false                                                      \
     }
 
 /* Starts the workers and waits until each is ready. */
@@ -162,6 +163,17 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_free(pypto_worker *worker, i
                                                          void *address);
 /* Bytes of such blocks that a rank has. */
 PYPTO_API int64_t pypto_worker_committed(pypto_worker *worker, int32_t rank);
+
+/* Memory for tensors that workers of this process use where it is, without a copy: a mapped memory file of its
+ * own. All of it is zero. What is mapped otherwise is used in place, too, if it is a shared mapping whose file this
+ * process has open; anything else is copied. Fails (MEMORY) when the machine has not that much left. Forked children
+ * share it. Thread-safe. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_shared_alloc(int64_t bytes, void **address);
+/* Gives it back; no call that uses it may be in flight. Other addresses, and NULL, are ignored. */
+PYPTO_API void pypto_shared_free(void *address);
+
+/* Bytes of arguments that have been copied for the workers or back so far. */
+PYPTO_API int64_t pypto_worker_copied_bytes(pypto_worker *worker);
 
 /* False once a failure has cost the set a worker: close it and create another. */
 PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);

@@ -159,7 +159,9 @@ static PyMethodDef core_methods[] = {
 
 static int core_exec(PyObject *module)
 {
-    return program_init(module) && runs_init(module) && worker_init(module) ? 0 : -1;
+    return program_init(module) && runs_init(module) && worker_init(module) && shared_init(module)
+               ? 0
+               : -1;
 }
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg)

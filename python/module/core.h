@@ -15,6 +15,7 @@
  *   worker.c       the class Worker: a set of workers that stays
  *   records.c      what Python wants recorded of a call
  *   runs.c         the class Run: a call of it that may be in flight
+ *   shared.c       the class SharedMemory: memory that workers use in place
  *   tables.c       operations, enumerations, element types and settings, for the package
  *
  * Conventions. A function that returns PyObject * gives a new reference, or NULL with an exception
@@ -144,6 +145,10 @@ PyObject *program_lower(PyObject *module, PyObject *args);
 /* ---- program.c ---- */
 
 bool program_init(PyObject *module);
+
+/* ---- shared.c ---- */
+
+bool shared_init(PyObject *module);
 
 /* ---- worker.c, runs.c ---- */
 

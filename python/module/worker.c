@@ -396,20 +396,33 @@ static PyObject *worker_domain_count(PyObject *object, void *unused)
     return PyLong_FromLongLong(count);
 }
 
+static PyObject *worker_copied_bytes(PyObject *object, void *unused)
+{
+    (void)unused;
+    worker_set *set = ((worker_object *)object)->set;
+    if (!set_enter(set, "copied_bytes"))
+        return NULL;
+    const int64_t bytes = pypto_worker_copied_bytes(set->worker);
+    set_unlock(set);
+    return PyLong_FromLongLong(bytes);
+}
+
 /* ---- the type ---- */
 
-/* Worker(device_ids, title, persistent); persistent is a pypto_persistence */
+/* Worker(device_ids, title, persistent, shared_only); persistent is a pypto_persistence */
 static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *ids;
-    int persistent;
+    int persistent, shared_only;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     if (keywords != NULL && PyDict_Size(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Worker() takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!si:Worker", &PyList_Type, &ids, &options.title, &persistent))
+    if (!PyArg_ParseTuple(args, "O!sip:Worker", &PyList_Type, &ids, &options.title, &persistent,
+                          &shared_only))
         return NULL;
+    options.shared_only = shared_only != 0;
     options.persistent = (pypto_persistence)persistent;
     options.interrupted = waiting_interrupted;
     int32_t *device_ids = NULL;
@@ -457,6 +470,7 @@ static void worker_dealloc(PyObject *object)
 static PyGetSetDef worker_getset[] = {
     {"closed", worker_closed, NULL, "Whether close() has ended it.", NULL},
     {"pids", worker_pids, NULL, "Process ids of the ranks; 0 for threads.", NULL},
+    {"copied_bytes", worker_copied_bytes, NULL, "Bytes of arguments copied, in and out.", NULL},
     {"domain_count", worker_domain_count, NULL, "Domains that have got windows so far.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

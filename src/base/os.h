@@ -101,4 +101,33 @@ int os_high_fd(int fd);
 int os_open_pidfd(int64_t pid);
 /* Closes and sets -1. Accepts -1. */
 void os_close(int *fd);
+
+/* Another descriptor of the same open file (>= 3, close-on-exec), or -1 with errno. */
+int os_duplicate(int fd);
+
+/* A mapping of this process: addresses [low, high), and the file behind it, if there is one. */
+typedef struct os_mapping {
+    int64_t low;
+    int64_t high;
+    int64_t file_offset; /* of `low` */
+    uint64_t device;     /* st_dev and st_ino of the file */
+    uint64_t inode;
+    bool shared; /* what is written is seen by others that map the file */
+    bool writable;
+} os_mapping;
+
+/* A descriptor for os_mapping_at(), good in this process only (>= 3, close-on-exec), or -1 with errno. */
+int os_maps_open(void);
+/* Whether os_mapping_at() takes less than a microsecond or so, and not a thousand times that. */
+bool os_maps_are_quick(int maps);
+/* The mapping that has the address; false when there is none. */
+bool os_mapping_at(int maps, int64_t address, os_mapping *found);
+/* Its two ways: asking the kernel (false, too, where it does not answer), and reading the text. */
+bool os_mapping_ask(int maps, int64_t address, os_mapping *found);
+bool os_mapping_read(int64_t address, os_mapping *found);
+/* A copy of a descriptor that this process has open on the file (>= 3, close-on-exec), if possible one for
+ * writing; -1: there is none. */
+int os_find_descriptor(uint64_t device, uint64_t inode, bool *writable);
+/* Whether the descriptor is open on that file, and its size now. */
+bool os_is_file(int fd, uint64_t device, uint64_t inode, int64_t *bytes);
 #endif

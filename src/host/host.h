@@ -10,12 +10,14 @@
  *   run.c       calls in flight          lint.c      signals that work by luck
  *   persistent.c  windows that stay      resident.c  memory that stays
  *   records.c   records of calls
+ *   attach.c    tensors in place         shared.c    memory for them
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 
 #include "base/diag.h"
+#include "base/os.h"
 #include "collective/channel.h"
 #include "process/process.h"
 #include "runtime/args.h"
@@ -52,6 +54,26 @@ typedef struct host_window {
     uint64_t devices;
     pld_window view; /* what host-side views point to: base is on device 0 */
 } host_window;
+
+/* A file of the caller that host and ranks have mapped (attach.c). */
+typedef struct attachment {
+    uint64_t device; /* of the file */
+    uint64_t inode;
+    int fd; /* ours */
+    bool writable;
+    int64_t offset; /* in the segment */
+    int64_t bytes;
+    int64_t address; /* where the caller last had some of it */
+    int32_t users;   /* arguments of calls in flight */
+    uint64_t used;   /* pypto_worker.file_clock of the latest call that did */
+    struct attachment *next;
+} attachment;
+
+/* Where an argument is that needs no copy. */
+typedef struct argument_place {
+    attachment *file; /* NULL: nowhere */
+    char *data;       /* of its first element, in the segment */
+} argument_place;
 
 /* A tensor argument: where it is staged and how it comes back; or that it is in resident memory. */
 typedef struct staged {
@@ -112,6 +134,8 @@ typedef struct kept_records {
     pypto_records what;
     char *directory;
 } kept_records;
+#define KNOWN_PRIVATE 16
+#define KNOWN_CLOSED 8
 
 struct pypto_worker {
     pthread_mutex_t lock;
@@ -141,6 +165,18 @@ struct pypto_worker {
     struct resident *residents; /* sorted by offset */
     int64_t resident_count;
     int64_t resident_capacity;
+    attachment *files;
+    int32_t file_count;
+    heap_area files_area;
+    uint64_t file_clock;
+    int maps; /* os_maps_open(); -1: not yet */
+    bool maps_quick;
+    heap_block known_private[KNOWN_PRIVATE]; /* addresses and bytes */
+    uint32_t next_private;
+    os_mapping known_closed[KNOWN_CLOSED]; /* files of which no descriptor was open */
+    uint32_t next_closed;
+    bool shared_only;
+    int64_t copied_bytes;
     arg_list placed;          /* the arguments of a dispatch, where they lie */
     fiber *fiber;             /* for host functions */
     pypto_program **programs; /* known to the ranks, by id; references held */
@@ -167,6 +203,7 @@ struct pld_host {
     pypto_lint lint;
     const pypto_argument *arguments;
     int32_t count;
+    argument_place *places;
     staged *staged;
     bool
         holds; /* resident memory is among the arguments: dispatches wait for the end of the host function */
@@ -203,12 +240,27 @@ bool tensor_range(const pypto_tensor *t, int64_t *low, int64_t *high);
 bool in_segment(const segment *seg, int64_t low, int64_t high);
 void stage_out(pld_host *host);
 void stage_release(pld_host *host);
+/* attach.c: which arguments the ranks can use in place; `places` is zeroed before, and released after the call, also when
+ * it has failed. */
+PYPTO_NODISCARD pypto_status attach_find(pypto_worker *w, const pld_function *f,
+                                         const pypto_argument *args, int32_t count,
+                                         argument_place *places);
+void attach_release(argument_place *places, int32_t count);
+/* The file is gone: nothing of the set needs to keep it, if no call in flight uses it. */
+void attach_forget(pypto_worker *w, uint64_t device, uint64_t inode);
+/* Closes the descriptors only, in a forked child. */
+void attach_disown(pypto_worker *w);
+void attach_destroy(pypto_worker *w);
+
+/* shared.c: the block of pypto_shared_alloc() that has all of these bytes, and its descriptor. */
+bool shared_find(int64_t low, int64_t high, os_mapping *mapping, int *fd);
+
 /* A block of the staging area: its offset there. */
 PYPTO_NODISCARD pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what,
                                         int64_t *offset);
 /* Whether the call reads or writes memory of the caller there, now or when it ends; `writing` asks whether it
- * may be written meanwhile. */
-bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing);
+ * may be written meanwhile, `in_place` whether by dispatches, which come behind those that use the same memory in place. */
+bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing, bool in_place);
 /* A block of the staging area that stage_release() gives back; not zeroed. */
 PYPTO_NODISCARD pypto_status stage_create(pld_host *host, int64_t bytes, char **block);
 
@@ -258,6 +310,12 @@ void persistent_destroy(pypto_worker *w);
 PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);
 bool workers_full(const pypto_worker *w); /* no further program can be loaded */
 PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id);
+/* Maps a file over part of the segment on the host and all ranks; if that cannot be for writing, for reading. False
+ * when it cannot be. */
+bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool *writable);
+void workers_detach(pypto_worker *w, int64_t offset, int64_t bytes);
+/* attach_forget() for every set that is not in use just now. */
+void workers_forget_file(uint64_t device, uint64_t inode);
 /* Kills what is left of a set that cannot go on. */
 void workers_kill(pypto_worker *w);
 

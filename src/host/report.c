@@ -5,6 +5,7 @@
 #include "sched/describe.h"
 #include "sched/sched.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -191,6 +192,8 @@ void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
 
 /* ---- first cause ---- */
 
+#define LOST_FILE_HINT \
+    "a mapped file that holds a tensor may have ended before the tensor ends, or its file system may be full"
 #define CRASH_HINT                                                                                   \
     "if nobody killed it, the kernel crashed near this line: look for an index that leaves a tile, " \
     "or run with PYPTO_TRANSPORT=threads under gdb"
@@ -240,11 +243,14 @@ pypto_status report_deaths(pypto_worker *w)
         text_printf(&what, " (pid %lld) died, %s, in ", (long long)w->processes[rank].pid, how);
         add_place(&what, w, program, breadcrumb);
         pypto_status status = STATUS_OK;
+        const bool lost_file = w->processes[rank].exit_signal == SIGBUS && w->files != NULL;
         diag_add(
             &status, DIAG_WORKER_DIED,
             report_span(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
-            breadcrumb == 0 ? NULL : CRASH_HINT, "the worker of %s",
-            what.failed ? "a rank" : what.bytes);
+            lost_file         ? LOST_FILE_HINT
+            : breadcrumb == 0 ? NULL
+                              : CRASH_HINT,
+            "the worker of %s", what.failed ? "a rank" : what.bytes);
         text_free(&what);
         return status;
     }

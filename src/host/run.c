@@ -37,40 +37,60 @@ static uint64_t next_call(const pypto_worker *w)
     return call;
 }
 
-static pypto_status host_init(pypto_run *run, pypto_worker *w, const pypto_argument *args,
-                              int32_t count)
-{
-    pld_host *host = &run->host;
-    run->arguments = alloc_zeroed(count + 1, (int64_t)sizeof *run->arguments);
-    if (run->arguments == NULL)
-        return diag_no_memory();
-    if (count > 0)
-        memcpy(run->arguments, args, (size_t)count * sizeof *args);
-    *host = (pld_host){.w = w,
-                       .table = run->program->table,
-                       .lint = w->lint,
-                       .arguments = run->arguments,
-                       .count = count};
-    host->function = host->table->functions[host->table->host];
-    host->call = w->call = next_call(w);
-    for (int32_t device = 0; device < w->device_count; ++device)
-        w->posted_before[device] = host->last[device] = w->writers[device].sequence;
-    host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
-    host->args = alloc_zeroed(count + 1, (int64_t)sizeof *host->args);
-    host->windows = alloc_zeroed(host->table->nbuffers + 1, (int64_t)sizeof *host->windows);
-    return host->staged == NULL || host->args == NULL || host->windows == NULL ? diag_no_memory()
-                                                                               : STATUS_OK;
-}
-
 static void host_destroy(pld_host *host)
 {
     if (host->staged != NULL)
         stage_release(host);
     records_release(host);
+    if (host->places != NULL)
+        attach_release(host->places, host->count);
+    alloc_free(host->places);
     alloc_free(host->staged);
     alloc_free(host->args);
     alloc_free(host->windows);
     alloc_free(host->created);
+}
+
+static void run_free(pypto_run *run)
+{
+    pypto_status_clear(&run->status);
+    alloc_free(run->arguments);
+    alloc_free(run);
+}
+
+/* Releases a run that has not begun. */
+static void run_discard(pypto_run *run)
+{
+    host_destroy(&run->host);
+    pypto_program_release(run->program);
+    run_free(run);
+}
+
+/* Everything that it needs; nothing has begun. NULL: no memory. */
+static pypto_run *run_create(pypto_worker *w, pypto_program *program, const pypto_argument *args,
+                             int32_t count)
+{
+    pypto_run *run = alloc_zeroed(1, (int64_t)sizeof *run);
+    if (run == NULL)
+        return NULL;
+    run->program = pypto_program_retain(program);
+    run->arguments = alloc_zeroed(count + 1, (int64_t)sizeof *run->arguments);
+    pld_host *host = &run->host;
+    *host =
+        (pld_host){.w = w, .table = program->table, .arguments = run->arguments, .count = count};
+    host->function = host->table->functions[host->table->host];
+    host->places = alloc_zeroed(count + 1, (int64_t)sizeof *host->places);
+    host->staged = alloc_zeroed(count + 1, (int64_t)sizeof *host->staged);
+    host->args = alloc_zeroed(count + 1, (int64_t)sizeof *host->args);
+    host->windows = alloc_zeroed(host->table->nbuffers + 1, (int64_t)sizeof *host->windows);
+    if (run->arguments == NULL || host->places == NULL || host->staged == NULL ||
+        host->args == NULL || host->windows == NULL) {
+        run_discard(run);
+        return NULL;
+    }
+    if (count > 0)
+        memcpy(run->arguments, args, (size_t)count * sizeof *args);
+    return run;
 }
 
 /* Shows the script line of the first diagnostic, if the script can be read. */
@@ -94,13 +114,6 @@ static void add_source_line(pypto_status *status)
     }
     free(line);
     fclose(file);
-}
-
-static void run_free(pypto_run *run)
-{
-    pypto_status_clear(&run->status);
-    alloc_free(run->arguments);
-    alloc_free(run);
 }
 
 /* Nothing of it is left in the set. */
@@ -236,11 +249,15 @@ static pypto_status check_usable(const pypto_worker *w, const pypto_program *pro
 }
 
 /* A run that cannot be begun, or whose host function fails, has ended when this returns. */
-static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *args, int32_t count)
+static void run_begin(pypto_run *run)
 {
-    pypto_status status = host_init(run, w, args, count);
-    if (status_ok(status))
-        status = workers_load(w, run->program, &run->host.program_id);
+    pld_host *host = &run->host;
+    pypto_worker *w = host->w;
+    host->lint = w->lint;
+    host->call = w->call = next_call(w);
+    for (int32_t device = 0; device < w->device_count; ++device)
+        w->posted_before[device] = host->last[device] = w->writers[device].sequence;
+    pypto_status status = workers_load(w, run->program, &host->program_id);
     if (status_ok(status) && w->persistent != PYPTO_PERSISTENT_OFF)
         status = persistent_begin(&run->host);
     if (status_ok(status))
@@ -259,17 +276,19 @@ static void run_begin(pypto_run *run, pypto_worker *w, const pypto_argument *arg
         run_end(run, status);
 }
 
-/* Whether a call in flight writes memory of the caller that is copied for an argument, or the reverse. */
-static bool meets(const pypto_run *earlier, const pld_function *function,
-                  const pypto_argument *args, int32_t count)
+/* Whether a call in flight writes memory of the caller that is copied for an argument of a new one, or the reverse.
+ * (Memory that both use in place, their dispatches see to: order.c.) */
+static bool meets(const pypto_run *earlier, const pld_host *fresh)
 {
     const pld_host *host = &earlier->host;
-    for (int32_t i = 0; i < count && i < function->nparams; ++i) {
+    for (int32_t i = 0; i < fresh->count; ++i) {
+        const pypto_argument *argument = &fresh->arguments[i];
         int64_t low, high;
-        if (args[i].kind != PLD_ARG_TENSOR || args[i].tensor.rows != NULL ||
-            !tensor_range(&args[i].tensor, &low, &high) || in_segment(&host->w->seg, low, high))
+        if (argument->kind != PLD_ARG_TENSOR || argument->tensor.rows != NULL ||
+            !tensor_range(&argument->tensor, &low, &high) || in_segment(&host->w->seg, low, high))
             continue;
-        if (stage_meets(host, low, high, function->params[i].direction != PLD_IN))
+        if (stage_meets(host, low, high, fresh->function->params[i].direction != PLD_IN,
+                        fresh->places[i].file != NULL))
             return true;
     }
     return false;
@@ -277,17 +296,15 @@ static bool meets(const pypto_run *earlier, const pld_function *function,
 
 /* Ends what a new call has to wait for: what is one too many in flight, and calls whose results it would not see or
  * would overtake, because what it brings is copied now, and what they write, when they end. */
-static pypto_status make_way(pypto_worker *w, const pypto_program *program,
-                             const pypto_argument *args, int32_t count)
+static pypto_status make_way(pypto_worker *w, const pld_host *fresh)
 {
-    const pld_function *function = program->table->functions[program->table->host];
     const bool alone = w->persistent != PYPTO_PERSISTENT_OFF || records_wanted(w);
     const int32_t most = alone ? 1 : CALLS_IN_FLIGHT;
     int32_t ending = w->run_count - most + 1; /* the oldest so many */
     int32_t number = 0;
     for (const pypto_run *run = w->runs; run != NULL; run = run->next) {
         ++number;
-        if (number > ending && meets(run, function, args, count))
+        if (number > ending && meets(run, fresh))
             ending = number;
     }
     for (; ending > 0; --ending)
@@ -304,19 +321,24 @@ static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_
     if (status_ok(status))
         status = check_arguments(program->table->functions[program->table->host], w->device_count,
                                  args, count);
-    if (status_ok(status) && w->runs != NULL) {
-        status = make_way(w, program, args, count);
+    if (!status_ok(status))
+        return status;
+    pypto_run *made = run_create(w, program, args, count);
+    if (made == NULL)
+        return diag_no_memory();
+    const bool others = w->runs != NULL;
+    status = attach_find(w, made->host.function, args, count, made->host.places);
+    if (status_ok(status) && others) {
+        status = make_way(w, &made->host);
         if (status_ok(status))
             status = check_usable(w, program); /* a failure may have cost the set a worker */
     }
-    if (!status_ok(status))
+    if (!status_ok(status)) {
+        run_discard(made);
         return status;
-    *run = alloc_zeroed(1, (int64_t)sizeof **run);
-    if (*run == NULL)
-        return diag_no_memory();
-    (*run)->host.w = w;
-    (*run)->program = pypto_program_retain(program);
-    run_begin(*run, w, args, count);
+    }
+    *run = made;
+    run_begin(made);
     return STATUS_OK;
 }
 

@@ -7,8 +7,8 @@
  * never what lies between them. An Out argument is copied in too, because a program may write only
  * part of it.
  *
- * The seam for tensors that need no copy (memory inside the segment) is `in_segment`: such an
- * argument gets a view of its own bytes and no block (resident.c). */
+ * Tensors that need no copy get a view of their own bytes and no block: those in memory of the segment (`in_segment`,
+ * resident.c), and those in files that are attached (attach.c). */
 #include "base/alloc.h"
 #include "host/host.h"
 
@@ -131,16 +131,23 @@ pypto_status stage_take(pypto_worker *w, int64_t bytes, const char *what, int64_
 }
 
 /* Whether an argument is copied, and from between these addresses. */
-static bool copies_from(const staged *s, int64_t low, int64_t high)
+static bool copies_from(const pld_host *host, int32_t i, int64_t low, int64_t high)
 {
-    return s->tensor != NULL && s->row_bytes == 0 && s->low < high && low < s->high;
+    const staged *s = &host->staged[i];
+    return s->tensor != NULL && s->row_bytes == 0 && s->low < high && low < s->high &&
+           host->places[i].file == NULL;
 }
 
-bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing)
+bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing, bool in_place)
 {
-    for (int32_t i = 0; i < host->count; ++i)
-        if (copies_from(&host->staged[i], low, high) && (writing || host->staged[i].written))
+    for (int32_t i = 0; i < host->count; ++i) {
+        const staged *s = &host->staged[i];
+        const bool touches = host->places[i].file == NULL
+                                 ? copies_from(host, i, low, high)
+                                 : !in_place && s->low < high && low < s->high;
+        if (touches && (writing || s->written))
             return true;
+    }
     return false;
 }
 
@@ -156,7 +163,7 @@ static pypto_status place_group(pld_host *host, int32_t i)
         const int64_t from = low, to = high;
         members = 0;
         for (int32_t k = 0; k < host->count; ++k) {
-            if (!copies_from(&all[k], from, to))
+            if (!copies_from(host, k, from, to))
                 continue;
             ++members;
             if (all[k].low < low || all[k].high > high)
@@ -175,13 +182,14 @@ static pypto_status place_group(pld_host *host, int32_t i)
     char *block = w->seg.base + w->seg.set->staging_offset + offset;
     for (int32_t k = 0; k < host->count; ++k) {
         staged *s = &all[k];
-        if (!copies_from(s, low, high))
+        if (!copies_from(host, k, low, high))
             continue;
         s->block = offset;
         s->block_bytes = bytes;
         s->owns_block = k == i;
         fill_view(s, pack ? block : block + ((int64_t)(intptr_t)s->tensor->data - low), pack);
         copy_elements(s->view.data, s->view.stride, s->tensor->data, s->tensor->stride, s->tensor);
+        w->copied_bytes += element_count(s->tensor) * elem_bytes(s->tensor);
     }
     return STATUS_OK;
 }
@@ -212,6 +220,10 @@ pypto_status stage_in(pld_host *host)
             continue;
         if (s->low == s->high) {
             fill_view(s, host->w->seg.base + host->w->seg.set->staging_offset, true);
+            continue;
+        }
+        if (host->places[i].file != NULL) {
+            fill_view(s, host->places[i].data, false);
             continue;
         }
         const bool in_place = s->row_bytes > 0 || in_segment(&host->w->seg, s->low, s->high);
@@ -251,9 +263,10 @@ void stage_out(pld_host *host)
 {
     for (int32_t i = 0; i < host->count; ++i) {
         const staged *s = &host->staged[i];
-        if (s->tensor != NULL && s->written && s->block >= 0)
-            copy_elements(s->tensor->data, s->tensor->stride, s->view.data, s->view.stride,
-                          s->tensor);
+        if (s->tensor == NULL || !s->written || s->block < 0)
+            continue;
+        copy_elements(s->tensor->data, s->tensor->stride, s->view.data, s->view.stride, s->tensor);
+        host->w->copied_bytes += element_count(s->tensor) * elem_bytes(s->tensor);
     }
 }
 

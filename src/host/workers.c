@@ -42,6 +42,7 @@ static void after_fork_child(void)
         for (int32_t i = 0; i < w->device_count; ++i)
             process_disown(&w->processes[i]);
         os_close(&w->event);
+        attach_disown(w);
         w->seg.transport->detach(&w->seg);
         pthread_mutex_init(&w->lock, NULL); /* it may have been held by a thread that is not here */
     }
@@ -252,6 +253,7 @@ static pypto_status init_memory(pypto_worker *w)
     const set_header *set = w->seg.set;
     heap_init(&w->staging, set->staging_bytes, HEAP_ALIGN);
     heap_init(&w->heap, set->stride, HEAP_ALIGN);
+    heap_init(&w->files_area, set->files_bytes, HEAP_ALIGN);
     w->queues.seg = &w->seg;
     heap_init(&w->queues.area, set->control_bytes, HEAP_ALIGN);
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
@@ -267,6 +269,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
         return NULL;
     pthread_mutex_init(&w->lock, NULL);
     w->event = -1;
+    w->maps = -1;
     w->seg.fd = -1;
     w->device_count = n;
     w->start = options->start;
@@ -275,6 +278,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->lint = options->lint;
     w->records = (kept_records){.what = PYPTO_RECORDS_INIT};
     w->persistent = options->persistent;
+    w->shared_only = options->shared_only;
     if (w->persistent != PYPTO_PERSISTENT_OFF)
         w->kept = alloc_zeroed(RANK_PROGRAMS, (int64_t)sizeof *w->kept);
     w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
@@ -383,6 +387,76 @@ pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id)
     return STATUS_OK;
 }
 
+/* ---- files ---- */
+
+/* Takes the answers of the first `count` ranks; true when all are good. */
+static bool ranks_agree(pypto_worker *w, int32_t count)
+{
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    bool agree = message != NULL;
+    for (int32_t rank = 0; message != NULL && rank < count; ++rank) {
+        const answer_message *answer = (const answer_message *)(const void *)message->payload;
+        agree = channel_receive(w->processes[rank].channel, -1, message) == CHANNEL_OK &&
+                message->type == MESSAGE_ANSWER && answer->ok != 0 && agree;
+    }
+    alloc_free(message);
+    return agree;
+}
+
+bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool *writable)
+{
+    if (!w->usable)
+        return false;
+    if (!segment_map_file(&w->seg, offset, bytes, fd, *writable)) {
+        /* A file may be sealed against new mappings for writing. */
+        *writable = false;
+        if (!segment_map_file(&w->seg, offset, bytes, fd, false))
+            return false;
+    }
+    if (w->seg.transport->one_process)
+        return true;
+    const attach_message message = {.offset = offset, .bytes = bytes, .writable = *writable};
+    int32_t sent = 0;
+    while (sent < w->device_count && channel_send(w->processes[sent].channel, MESSAGE_ATTACH,
+                                                  &message, sizeof message, &fd, 1) == CHANNEL_OK)
+        ++sent;
+    /* A rank that is gone is reported by the call that waits for it. */
+    if (ranks_agree(w, sent) && sent == w->device_count)
+        return true;
+    workers_detach(w, offset, bytes);
+    return false;
+}
+
+void workers_detach(pypto_worker *w, int64_t offset, int64_t bytes)
+{
+    segment_unmap_file(&w->seg, offset, bytes);
+    const attach_message message = {.offset = offset, .bytes = bytes};
+    for (int32_t rank = 0; w->usable && !w->seg.transport->one_process && rank < w->device_count;
+         ++rank)
+        (void)channel_send(w->processes[rank].channel, MESSAGE_DETACH, &message, sizeof message,
+                           NULL, 0);
+}
+
+void workers_forget_file(uint64_t device, uint64_t inode)
+{
+    pthread_mutex_lock(&list_lock);
+    for (pypto_worker *w = live_sets; w != NULL; w = w->next) {
+        if (pthread_mutex_trylock(&w->lock) != 0)
+            continue; /* its next call finds out */
+        attach_forget(w, device, inode);
+        pthread_mutex_unlock(&w->lock);
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+int64_t pypto_worker_copied_bytes(pypto_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    const int64_t bytes = w->copied_bytes;
+    pthread_mutex_unlock(&w->lock);
+    return bytes;
+}
+
 /* ---- ending ---- */
 
 void workers_kill(pypto_worker *w)
@@ -427,6 +501,7 @@ void pypto_worker_close(pypto_worker *w)
         pypto_program_release(w->programs[i]);
     alloc_free(w->programs);
     fiber_destroy(w->fiber);
+    attach_destroy(w);
     windows_destroy(w);
     heap_destroy(&w->staging);
     heap_destroy(&w->heap);

@@ -2,7 +2,9 @@
  *
  *   host -> worker   HELLO {hello} [segment, host event]   first message, once
  *                    PROGRAM {program_message} [shared object]   answered by ANSWER
- *   worker -> host   ANSWER {answer}   to HELLO and to each PROGRAM, in order
+ *                    ATTACH {attach_message} [file]   answered by ANSWER
+ *                    DETACH {attach_message}
+ *   worker -> host   ANSWER {answer}   to HELLO and to each PROGRAM and ATTACH, in order
  *
  * The worker ends when the channel closes. */
 #ifndef RUNTIME_PROTOCOL_H
@@ -10,12 +12,18 @@
 
 #include <pypto/program.h>
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
 /* Programs that one worker set can have loaded; ids are below. */
 #define RANK_PROGRAMS 4096
 
-typedef enum message_type { MESSAGE_HELLO = 1, MESSAGE_PROGRAM, MESSAGE_ANSWER } message_type;
+typedef enum message_type {
+    MESSAGE_HELLO = 1,
+    MESSAGE_PROGRAM,
+    MESSAGE_ATTACH,
+    MESSAGE_DETACH,
+    MESSAGE_ANSWER
+} message_type;
 
 typedef struct hello_message {
     uint32_t version;
@@ -33,6 +41,14 @@ typedef struct program_message {
      * object. */
     const pld_program *table;
 } program_message;
+
+/* A file of the caller that is mapped over part of the segment, from its first byte. */
+typedef struct attach_message {
+    int64_t offset; /* in the segment */
+    int64_t bytes;
+    int32_t writable;
+    int32_t reserved;
+} attach_message;
 
 typedef struct answer_message {
     int32_t ok;

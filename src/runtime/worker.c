@@ -93,6 +93,34 @@ static void load_program(worker *w, const channel_message *message)
     answer(w, table != NULL ? NULL : error);
 }
 
+static bool files_hold(const set_header *set, const attach_message *part)
+{
+    return part->bytes > 0 && part->offset >= set->files_offset &&
+           part->bytes <= set->files_bytes &&
+           part->offset - set->files_offset <= set->files_bytes - part->bytes;
+}
+
+static void attach_file(worker *w, channel_message *message)
+{
+    attach_message part;
+    memcpy(&part, message->payload, sizeof part);
+    const segment *seg = &w->rank.s.seg;
+    const bool mapped =
+        message->bytes == sizeof part && message->fd_count == 1 && files_hold(seg->set, &part) &&
+        segment_map_file(seg, part.offset, part.bytes, message->fds[0], part.writable != 0);
+    if (message->fd_count == 1)
+        os_close(&message->fds[0]);
+    answer(w, mapped ? NULL : "the file cannot be mapped");
+}
+
+static void detach_file(worker *w, const channel_message *message)
+{
+    attach_message part;
+    memcpy(&part, message->payload, sizeof part);
+    if (message->bytes == sizeof part && files_hold(w->rank.s.seg.set, &part))
+        segment_unmap_file(&w->rank.s.seg, part.offset, part.bytes);
+}
+
 static void *control_thread(void *argument)
 {
     worker *w = argument;
@@ -102,6 +130,10 @@ static void *control_thread(void *argument)
             break;
         if (message->type == MESSAGE_PROGRAM)
             load_program(w, message);
+        else if (message->type == MESSAGE_ATTACH)
+            attach_file(w, message);
+        else if (message->type == MESSAGE_DETACH)
+            detach_file(w, message);
     }
     alloc_free(message);
     /* In a process of its own the worker has nothing to bring home; ending here also ends a kernel

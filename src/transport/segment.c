@@ -29,13 +29,15 @@ bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes)
     header->ranks_offset = take(&position, bytes, (int64_t)sizeof(rank_header) * rank_count);
     if (header->ranks_offset < 0)
         return false;
-    /* Of what is left: 1/16 for queues, 7/16 for staging, half for windows. */
+    /* Of what is left: 1/16 for queues, 5/16 for staging, 2/16 for attached files, half for windows. */
     const int64_t left = (bytes - position) & ~(int64_t)(PAGE - 1);
     header->control_bytes = (left / 16) & ~(int64_t)(PAGE - 1);
-    header->staging_bytes = (left / 16 * 7) & ~(int64_t)(PAGE - 1);
+    header->staging_bytes = (left / 16 * 5) & ~(int64_t)(PAGE - 1);
+    header->files_bytes = (left / 16 * 2) & ~(int64_t)(PAGE - 1);
     header->stride = (left / 2 / rank_count) & ~(int64_t)(PAGE - 1);
     header->control_offset = take(&position, bytes, header->control_bytes);
     header->staging_offset = take(&position, bytes, header->staging_bytes);
+    header->files_offset = take(&position, bytes, header->files_bytes);
     header->heap_offset = take(&position, bytes, header->stride * rank_count);
     header->magic = SEGMENT_MAGIC;
     header->version = SEGMENT_VERSION;

@@ -6,6 +6,7 @@
  *     rank_header[P]     state, bell, breadcrumb, failure and wait table of each rank
  *     control area       dispatch queues (blocks handed out by the host)
  *     staging area       copies of the caller's tensors that ranks cannot see in place
+ *     attached files     address space over which host and ranks map files of the caller (host/attach.c)
  *     symmetric heap     P slices of `stride` bytes: a window is at the same offset in each
  *
  * Protocols (who writes, who reads, in which order):
@@ -44,7 +45,7 @@
 
 #define CACHE_LINE 64
 #define SEGMENT_MAGIC 0x7079746f70726f67u
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
 
 /* Calls whose dispatches can be under way at once. */
 #define CALLS_IN_FLIGHT 2
@@ -252,6 +253,8 @@ typedef struct set_header {
     int64_t control_bytes;
     int64_t staging_offset;
     int64_t staging_bytes;
+    int64_t files_offset;
+    int64_t files_bytes;
     int64_t heap_offset;
     int64_t stride; /* bytes of one rank's slice of the heap */
     /* Read at every device call, written at most once per call. */

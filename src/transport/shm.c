@@ -131,6 +131,30 @@ static void shm_detach(segment *s)
     s->set = NULL;
 }
 
+bool segment_map_file(const segment *s, int64_t offset, int64_t bytes, int fd, bool writable)
+{
+    char *at = s->base + offset;
+    const int access = PROT_READ | (writable ? PROT_WRITE : 0);
+    if (mmap(at, (size_t)bytes, access, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+        MAP_FAILED) {
+        madvise(at, (size_t)bytes, MADV_DONTDUMP);
+        return true;
+    }
+    const int error = errno;
+    segment_unmap_file(s, offset, bytes); /* the system may have removed it already */
+    errno = error;
+    return false;
+}
+
+void segment_unmap_file(const segment *s, int64_t offset, int64_t bytes)
+{
+    /* If that fails, the file stays where it is until the next one takes its place. */
+    char *at = s->base + offset;
+    if (mmap(at, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+             s->fd, offset) != MAP_FAILED)
+        madvise(at, (size_t)bytes, MADV_DONTDUMP);
+}
+
 const transport transport_shm = {
     .name = "shm",
     .one_process = false,

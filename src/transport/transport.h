@@ -52,6 +52,12 @@ static inline void rank_ring_behind(const segment *s, rank_header *rank)
     }
 }
 
+/* Maps the first `bytes` of a file at an offset of the segment, in place of what the segment itself has there;
+ * and takes it away again. Whole pages. A mapping that fails, with errno, leaves what was there. Not for ranks that
+ * are threads: theirs is the host's. */
+bool segment_map_file(const segment *s, int64_t offset, int64_t bytes, int fd, bool writable);
+void segment_unmap_file(const segment *s, int64_t offset, int64_t bytes);
+
 /* Wakes every rank that sleeps. */
 void segment_ring_all(const segment *s);
 

@@ -59,6 +59,7 @@ class DistributedCompiledProgram(Runnable):
         callbacks: Mapping[str, Callable[..., Any]] | None = None,
         sub_worker_overrides: Mapping[str, Callable[..., Any]] | None = None,
         startup_timeout_s: float | None = None,
+        shared_only: bool | None = None,
     ) -> "DistributedWorker":
         """Workers that stay, for this program and `extra_compiled`: see `DistributedWorker`."""
         from ..runtime import DistributedWorker
@@ -71,6 +72,7 @@ class DistributedCompiledProgram(Runnable):
             callbacks=callbacks,
             sub_worker_overrides=sub_worker_overrides,
             startup_timeout_s=startup_timeout_s,
+            shared_only=shared_only,
         )
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .device_tensor import DeviceTensor, StackedDeviceTensor
     from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
     from .runtime_base import Worker
+    from .shared_tensors import empty_shared
 
 _LATER = {
     "DeviceTensor": "device_tensor",
@@ -18,6 +19,7 @@ _LATER = {
     "RegistrationHandle": "distributed_worker",
     "StackedDeviceTensor": "device_tensor",
     "Worker": "runtime_base",
+    "empty_shared": "shared_tensors",
 }
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "RunConfig",
     "StackedDeviceTensor",
     "Worker",
+    "empty_shared",
     "shutdown",
 ]
 

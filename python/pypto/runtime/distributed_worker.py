@@ -140,10 +140,13 @@ class DistributedWorker(StackedMemory):
     sub_worker_overrides      the former name of callbacks
     inherited_host_tensors    accepted: any tensor may be passed at any time, it need not exist now
     startup_timeout_s         accepted, positive: a worker that cannot start says so at once
+    shared_only               refuse tensors that would have to be copied, because they are not in shared memory
+                              (TypeError); None: as the environment variable PYPTO_SHARED_ONLY says
 
     A context manager: `with DistributedWorker(compiled) as worker`. Any thread may call it. A host tensor of torch
-    or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it. A
-    tensor of `alloc_tensor` or `alloc_stacked_tensor` stays where it is.
+    or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it; one
+    in shared memory (`empty_shared`, `share_memory_()`, mapped files) is used where it is. A tensor of `alloc_tensor` or
+    `alloc_stacked_tensor` stays where it is.
     """
 
     def __init__(
@@ -157,6 +160,7 @@ class DistributedWorker(StackedMemory):
         sub_worker_overrides: Mapping[str, Callable[..., Any]] | None = None,
         inherited_host_tensors: Iterable[Any] | None = None,
         startup_timeout_s: float | None = None,
+        shared_only: bool | None = None,
     ) -> None:
         super().__init__()
         self._closed = True  # until it is made
@@ -183,7 +187,9 @@ class DistributedWorker(StackedMemory):
         self._lock = threading.Lock()
         self._process = os.getpid()
         mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
-        self._native = _core.Worker(self.device_ids, _title(first.name), mode)
+        if shared_only is None:
+            shared_only = os.environ.get("PYPTO_SHARED_ONLY", "") not in ("", "0")
+        self._native = _core.Worker(self.device_ids, _title(first.name), mode, bool(shared_only))
         self._closed = False
         self._close_complete = False
         _live.add(self)
@@ -286,6 +292,12 @@ class DistributedWorker(StackedMemory):
     def domain_count(self) -> int:
         """Communication domains that have got windows so far."""
         return self._native.domain_count
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of arguments that have been copied for the workers, or back, so far. Tensors in shared memory need no
+        copy: see `empty_shared`."""
+        return self._native.copied_bytes
 
     def reset_persistent_windows(self) -> None:
         """Makes all persistent windows zero, also those that a failed call has left in an unknown state."""
