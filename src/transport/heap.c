@@ -54,6 +54,10 @@ int64_t heap_take(heap_area *area, int64_t bytes)
     bytes = round_up(area, bytes);
     if (bytes < 0)
         return -1;
+    /* Room in the books for giving blocks back in any order, because heap_give must not fail: between two free pieces
+     * there is a block that is taken. */
+    if (!alloc_grow(area->free_, area->free_capacity, area->taken + 2))
+        return -1;
     int64_t i = find_free(area, bytes);
     if (i >= 0) {
         heap_block *block = &area->free_[i];
@@ -62,21 +66,21 @@ int64_t heap_take(heap_area *area, int64_t bytes)
         block->bytes -= bytes;
         if (block->bytes == 0)
             remove_free(area, i);
+        ++area->taken;
         return offset;
     }
     if (bytes > area->limit - area->top)
         return -1;
-    /* Room in the books for giving the block back: heap_give must not fail. */
-    if (!alloc_grow(area->free_, area->free_capacity, area->free_count + 2))
-        return -1;
     int64_t offset = area->top;
     area->top += bytes;
+    ++area->taken;
     return offset;
 }
 
 void heap_give(heap_area *area, int64_t offset, int64_t bytes)
 {
     bytes = round_up(area, bytes);
+    --area->taken;
     int64_t i = 0;
     while (i < area->free_count && area->free_[i].offset < offset)
         ++i;

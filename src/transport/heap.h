@@ -29,6 +29,7 @@ typedef struct heap_area {
     int64_t top;       /* blocks have been handed out up to here */
     heap_block *free_; /* sorted by offset, never adjacent */
     int64_t free_count;
+    int64_t taken; /* blocks handed out and not given back */
     int64_t free_capacity;
 } heap_area;
 

@@ -168,6 +168,27 @@ static void test_trimming_gives_memory_back_and_zeroes(void **state)
     transport_shm.detach(&s);
 }
 
+static void test_many_blocks_given_back_leave_as_many_holes(void **state)
+{
+    (void)state;
+    heap_area area;
+    heap_init(&area, 1 << 20, 64);
+    int64_t blocks[200];
+    for (int i = 0; i < 200; ++i)
+        blocks[i] = heap_take(&area, 64);
+    for (int i = 0; i < 200; i += 2)
+        heap_give(&area, blocks[i], 64);
+    assert_int_equal(area.free_count, 100);
+    assert_true(area.free_capacity >= 100);
+    for (int i = 0; i < 200; i += 2)
+        assert_int_equal(heap_take(&area, 64), blocks[i]);
+    for (int i = 199; i >= 0; --i)
+        heap_give(&area, blocks[i], 64);
+    assert_int_equal(area.free_count, 1);
+    assert_int_equal(area.taken, 0);
+    heap_destroy(&area);
+}
+
 static void test_poison_only_grows(void **state)
 {
     (void)state;
@@ -193,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_more_memory_than_there_is_is_refused),
         cmocka_unit_test(test_a_segment_is_zero_shared_and_unlinked),
         cmocka_unit_test(test_trimming_gives_memory_back_and_zeroes),
+        cmocka_unit_test(test_many_blocks_given_back_leave_as_many_holes),
         cmocka_unit_test(test_poison_only_grows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
