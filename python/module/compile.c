@@ -245,7 +245,7 @@ PyObject *program_check(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* lower(function, names, arguments, platform) */
+/* lower(function, names, arguments, platform): program.c, program.ir, program.json */
 PyObject *program_lower(PyObject *module, PyObject *args)
 {
     PyObject *function, *names, *values, *result = NULL;
@@ -272,17 +272,58 @@ PyObject *program_lower(PyObject *module, PyObject *args)
         frontend_embedder embedder = embedding_interface(&e);
         compile_request request = {
             .embedder = &embedder, .args = given, .arg_count = count, .platform = platform};
-        char *words = NULL;
-        pypto_status status = compile_lower(&request, &words);
+        compile_text made = {0};
+        pypto_status status = compile_lower(&request, &made);
         if (embedding_end(&e)) {
             if (status_ok(status))
-                result = PyUnicode_FromString(words);
+                result = Py_BuildValue("(NNN)", file_object(made.c), file_object(made.ir),
+                                       file_object(made.description));
             else
                 errors_raise(&status);
         }
         pypto_status_clear(&status);
-        free(words);
+        compile_text_clear(&made);
     }
     PyMem_Free(given);
     return result;
+}
+
+/* ---- programs that were kept ---- */
+
+/* While the C compiler runs, the GIL is released. */
+static void release_while_waiting(void *context, bool begins)
+{
+    PyThreadState **thread = context;
+    if (begins) {
+        *thread = PyEval_SaveThread();
+    } else if (*thread != NULL) {
+        PyEval_RestoreThread(*thread);
+        *thread = NULL;
+    }
+}
+
+/* load(directory) */
+PyObject *program_load(PyObject *module, PyObject *args)
+{
+    PyObject *path = NULL;
+    PyThreadState *thread = NULL;
+    if (!PyArg_ParseTuple(args, "O&:load", PyUnicode_FSConverter, &path))
+        return NULL;
+    PyObject *self = PyType_GenericAlloc(core_state_of(module)->program_type, 0);
+    const char *directory = self == NULL ? NULL : PyBytes_AsString(path);
+    if (directory != NULL) {
+        program_object *program = (program_object *)self;
+        pypto_status status =
+            compile_load(directory, release_while_waiting, &thread, &program->output);
+        bool good = PyErr_CheckSignals() == 0;
+        if (good && !status_ok(status)) {
+            errors_raise(&status);
+            good = false;
+        }
+        pypto_status_clear(&status);
+        if (!good || program_host(program) == NULL)
+            Py_CLEAR(self);
+    }
+    Py_DECREF(path);
+    return self;
 }

@@ -135,7 +135,10 @@ static PyMethodDef core_methods[] = {
     {"check", program_check, METH_VARARGS,
      "check(functions)\n\nRaises the errors of DSL functions, judged by their annotations alone."},
     {"lower", program_lower, METH_VARARGS,
-     "lower(function, names, arguments, platform) -> str\n\nThe IR behind all passes, as text."},
+     "lower(function, names, arguments, platform) -> (program.c, program.ir, program.json)\n\n"
+     "What a program would be compiled from: no cache, no C compiler."},
+    {"load", program_load, METH_VARARGS,
+     "load(directory) -> Program\n\nThe program in a folder that was kept."},
     {"refuse", errors_refuse_at, METH_VARARGS,
      "refuse(code, message, hint, file, line, column, end_column, source)\n\n"
      "Raises a diagnostic that the package itself has found."},

@@ -141,6 +141,7 @@ bool resident_hold(PyObject *value, const char *name, held_argument *held);
 PyObject *program_compile(PyObject *module, PyObject *args);
 PyObject *program_check(PyObject *module, PyObject *args);
 PyObject *program_lower(PyObject *module, PyObject *args);
+PyObject *program_load(PyObject *module, PyObject *args);
 
 /* ---- program.c ---- */
 

@@ -242,7 +242,8 @@ static void program_dealloc(PyObject *object)
 static PyGetSetDef program_getset[] = {
     {"name", program_name, NULL, "Name of the host function.", NULL},
     {"object_path", program_object_path, NULL, "The shared object with the native code.", NULL},
-    {"output_dir", program_output_dir, NULL, "Folder of program.so, program.c, program.ir.", NULL},
+    {"output_dir", program_output_dir, NULL,
+     "Folder of program.so, program.c, program.ir, program.json.", NULL},
     {"parameters", program_parameters, NULL, "[(name, direction, shape or None, dtype)].", NULL},
     {"stats", program_stats, NULL, "Cache hits and nanoseconds of the compile.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

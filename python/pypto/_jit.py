@@ -149,8 +149,8 @@ class JITFunction:
         Returns the same object for the same program and configuration. That of a `@pl.jit` function
         is a `CompiledProgram`, unless `config` has a `distributed_config`.
         """
-        from .ir import CompiledProgram, DistributedCompiledProgram, DistributedConfig
-        from .ir.compiled_program import Orchestration
+        from .ir import DistributedConfig, artifact
+        from .ir.compiling import assembled, described
 
         try:
             self._require_entry()
@@ -161,21 +161,20 @@ class JITFunction:
             error.__traceback__ = None
             raise
         distributed = getattr(config, "distributed_config", None)
-        alone = self._plane == _CHIP and distributed is None
-        key = (program, platform, repr(distributed))
+        if distributed is None and self._plane == _HOST:
+            distributed = DistributedConfig()
+        folder = getattr(config, "save_kernels_dir", None)
+        key = (program, platform, repr(distributed), folder)
         if key not in self._compiled:
             baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
-            if alone:
-                only = Orchestration(program, platform, None, self, baked)
-                self._compiled[key] = CompiledProgram({self.__name__: only}, None, only.output_dir)
-            else:
-                self._compiled[key] = DistributedCompiledProgram(
-                    program,
-                    platform,
-                    distributed or DistributedConfig(),
-                    source=self,
-                    baked=baked,
-                )
+            sources = artifact.Sources.of(program)
+            sidecar = described(sources, self, platform, distributed)
+            profile = getattr(config, "compile_profiling", False)
+            threads = distributed.aicpu_thread_num if distributed is not None else 0
+            settings = artifact.Settings(artifact.DEFAULT_RUNTIME, threads, profile)
+            programs = {self.__name__: (sources, sidecar)}
+            where = artifact.write(folder, self.__name__, programs, settings)
+            self._compiled[key] = assembled(programs, where, settings, None, baked)
         return self._compiled[key]
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
@@ -188,7 +187,7 @@ class JITFunction:
         self._require_entry()
         platform, _ = _settings_of(config, self.__name__)
         names = self._function.__code__.co_varnames
-        text = _core.lower(self, names, self._sample(args, kwargs), platform)
+        _, text, _ = _core.lower(self, names, self._sample(args, kwargs), platform)
         functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
         return Program(self.__name__, dict.fromkeys(functions), text)
 

@@ -109,6 +109,10 @@ class IndexError(Error, _builtins.IndexError):
     """An index that is out of range."""
 
 
+class FileNotFoundError(Error, _builtins.FileNotFoundError):
+    """A file or folder that is not there."""
+
+
 class MemoryError(Error, _builtins.MemoryError):
     """More memory asked for than the machine has."""
 

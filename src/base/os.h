@@ -37,6 +37,8 @@ int64_t os_write_some(int fd, const void *bytes, int64_t count);
 PYPTO_NODISCARD pypto_status os_write_file(const char *path, const void *bytes, int64_t count);
 
 bool os_file_exists(const char *path);
+/* The same without following a symbolic link: one that leads nowhere exists. */
+bool os_entry_exists(const char *path);
 /* Appends the text and a newline at once, so that lines of several processes stay whole. Failures are
  * ignored: what is written is for tests. */
 void os_append_line(const char *path, const char *line);
@@ -51,6 +53,10 @@ typedef struct os_facts {
 
 /* False when it does not exist or cannot be reached. */
 bool os_file_facts(const char *path, os_facts *facts) EXPORTED(os_file_facts);
+
+/* Whether nobody but this user and root can have written it: a directory, or a regular file, that is no symbolic
+ * link, belongs to one of the two, and gives nobody else the right to write. */
+bool os_is_trusted(const char *path, bool directory) EXPORTED(os_is_trusted);
 
 /* Sets its modification time to now; what cannot be changed stays. */
 void os_touch(const char *path);

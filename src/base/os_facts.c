@@ -24,6 +24,15 @@ bool os_file_facts(const char *path, os_facts *facts)
     return true;
 }
 
+bool os_is_trusted(const char *path, bool directory)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return false;
+    return (directory ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode)) &&
+           (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
 int64_t os_file_now_ns(void)
 {
     struct timespec now;

@@ -112,6 +112,12 @@ bool os_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+bool os_entry_exists(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0;
+}
+
 void os_append_line(const char *path, const char *line)
 {
     char text[256];

@@ -124,6 +124,20 @@ void text_quoted(text *t, const char *string)
     text_add_n(t, "\"", 1);
 }
 
+void text_json(text *t, const char *string)
+{
+    text_add_n(t, "\"", 1);
+    for (const char *p = string; *p != '\0'; p++) {
+        if ((unsigned char)*p < 0x20)
+            text_printf(t, "\\u%04x", (unsigned)*p);
+        else if (*p == '"' || *p == '\\')
+            text_printf(t, "\\%c", *p);
+        else
+            text_add_n(t, p, 1);
+    }
+    text_add_n(t, "\"", 1);
+}
+
 void text_free(text *t)
 {
     if (t->a == NULL)

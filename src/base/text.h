@@ -27,6 +27,8 @@ void text_vprintf(text *t, const char *format, va_list args) __attribute__((form
  * both read them. For the few characters where no such form exists (other control characters, the
  * second '?' of what C would take for a trigraph) the octal form of C is written. */
 void text_quoted(text *t, const char *string) EXPORTED(text_quoted);
+/* The string inside double quotes as JSON reads it; bytes beyond ASCII stay, so UTF-8 does. */
+void text_json(text *t, const char *string);
 void text_free(text *t);
 /* "a" or "an", whichever the noun wants: an Array, an int32, an fp32, a uint8. */
 const char *text_article(const char *noun);

@@ -1,7 +1,7 @@
 /* Where compiled programs are kept, and how they get there.
  *
  *     <cache>/v1/front/<hash>      manifests (manifest.h)
- *     <cache>/v1/object/<hash>/    program.so program.sum program.c program.ir
+ *     <cache>/v1/object/<hash>/    program.so program.sum program.c program.ir program.json
  *     <cache>/v1/failed/<hash>/    what the C compiler refused, for the report
  *
  * An object is built in a folder of its own beside the others and renamed into place, so that a
@@ -23,9 +23,13 @@
  * about to load it. The whole cache may be removed at any time. */
 #include "codegen/cache.h"
 
+#include "codegen/toolchain.h"
+
 #include "base/diag.h"
 #include "base/os.h"
 #include "base/settings.h"
+
+#include <pypto/program.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,11 +106,11 @@ const char *cache_object_dir(const cache *c, hash_key back)
     return place(c, "object", back);
 }
 
-/* The text of program.sum for an object, or NULL when there is none. */
-static const char *sum_of(arena *a, const char *directory)
+/* The first line of program.sum for an object, or NULL when there is none. */
+static const char *content_line(arena *a, const char *directory)
 {
     int64_t bytes;
-    const char *content = os_read_file(a, arena_printf(a, "%s/program.so", directory), &bytes);
+    const char *content = os_read_file(a, arena_printf(a, "%s/" PROGRAM_OBJECT, directory), &bytes);
     if (content == NULL || bytes == 0)
         return NULL;
     hasher h;
@@ -117,20 +121,54 @@ static const char *sum_of(arena *a, const char *directory)
     return arena_printf(a, "%lld %s\n", (long long)bytes, hex);
 }
 
-static bool seal(arena *a, const char *directory)
+/* The others: for which processor the object was made, and of which text. The name of an object's folder in the cache
+ * says more, so they are of use only elsewhere. */
+static const char *origin_lines(arena *a, const char *directory)
 {
-    const char *sum = sum_of(a, directory);
-    return sum != NULL && done(os_write_file(arena_printf(a, "%s/program.sum", directory), sum,
-                                             (int64_t)strlen(sum)));
+    char machine[33];
+    char source[33];
+    hasher h;
+    hasher_init(&h);
+    hasher_int(&h, PLD_ABI);
+    cpu_features(a, &h);
+    hash_hex(hasher_finish(&h), machine);
+    int64_t bytes = 0;
+    const char *text = os_read_file(a, arena_printf(a, "%s/" PROGRAM_C, directory), &bytes);
+    hasher_init(&h);
+    hasher_bytes(&h, text, bytes);
+    hash_hex(hasher_finish(&h), source);
+    return arena_printf(a, "machine %s\nsource %s\n", machine, source);
+}
+
+bool cache_seal(arena *a, const char *directory)
+{
+    const char *content = content_line(a, directory);
+    if (content == NULL)
+        return false;
+    const char *sum = arena_printf(a, "%s%s", content, origin_lines(a, directory));
+    return done(
+        os_write_file(arena_printf(a, "%s/" PROGRAM_SUM, directory), sum, (int64_t)strlen(sum)));
+}
+
+/* What program.sum says behind its first line, if that is true; else NULL. */
+static const char *behind_true_content(arena *a, const char *directory)
+{
+    const char *recorded = os_read_file(a, arena_printf(a, "%s/" PROGRAM_SUM, directory), NULL);
+    const char *actual = recorded != NULL ? content_line(a, directory) : NULL;
+    if (actual == NULL || strncmp(recorded, actual, strlen(actual)) != 0)
+        return NULL;
+    return recorded + strlen(actual);
 }
 
 bool cache_has_object(arena *a, const char *directory)
 {
-    if (directory == NULL)
-        return false;
-    const char *recorded = os_read_file(a, arena_printf(a, "%s/program.sum", directory), NULL);
-    const char *actual = recorded != NULL ? sum_of(a, directory) : NULL;
-    return actual != NULL && strcmp(recorded, actual) == 0;
+    return directory != NULL && behind_true_content(a, directory) != NULL;
+}
+
+bool cache_has_object_of_here(arena *a, const char *directory)
+{
+    const char *origin = behind_true_content(a, directory);
+    return origin != NULL && strcmp(origin, origin_lines(a, directory)) == 0;
 }
 
 void cache_touch(const char *path)
@@ -216,7 +254,7 @@ char *cache_build_dir(const cache *c)
 const char *cache_publish(const cache *c, const char *build_dir, hash_key back)
 {
     const char *directory = cache_object_dir(c, back);
-    if (directory == NULL || !seal(c->a, build_dir))
+    if (directory == NULL || !cache_seal(c->a, build_dir))
         return NULL;
     if (done(os_rename(build_dir, directory)))
         return directory;

@@ -12,6 +12,13 @@
 /* Programs kept, and manifests, and reports of failed compiles. */
 #define CACHE_ENTRIES 1000
 
+/* The files of a program's folder. */
+#define PROGRAM_OBJECT "program.so"
+#define PROGRAM_SUM "program.sum"          /* its size and hash, and what it was made for and of */
+#define PROGRAM_C "program.c"              /* what the object was compiled from */
+#define PROGRAM_IR "program.ir"            /* what that was printed from */
+#define PROGRAM_DESCRIPTION "program.json" /* what it consists of (describe.c) */
+
 typedef struct cache {
     arena *a;
     const char *root; /* .../v1, private to this user; NULL: there is no usable cache */
@@ -29,6 +36,11 @@ void cache_write_front(const cache *c, hash_key front, const char *bytes, int64_
 const char *cache_object_dir(const cache *c, hash_key back);
 /* Whether a folder holds a finished and undamaged object. */
 bool cache_has_object(arena *a, const char *directory);
+/* The same, and it was made of the folder's program.c as that is now, for this processor and this version of the
+ * library's interface. */
+bool cache_has_object_of_here(arena *a, const char *directory);
+/* Writes program.sum for the object of a folder; false when that cannot be done. */
+bool cache_seal(arena *a, const char *directory);
 /* A folder to build an object in, beside its later place; NULL when none can be made. */
 char *cache_build_dir(const cache *c);
 /* Moves a finished build to its place. When another process was faster, its object is used and

@@ -4,7 +4,7 @@
  *   2. front       manifest of the entry: does a remembered program still hold?   (manifest.c)
  *                  yes, and its object is there: done
  *   3. lower       front end, passes, emitter: the C text
- *   4. back        object of that text and this machine there? else compile, publish  (cache.c)
+ *   4. back        object of that text and this machine there? else compile, publish  (build.c, cache.c)
  *   5. remember    the manifest gets the new variant
  *
  * Memory is one arena per compile. Exhausted memory jumps to compile_program(), which then undoes
@@ -13,10 +13,10 @@
  */
 #include "codegen/compile.h"
 
-#include "codegen/cache.h"
+#include "codegen/build.h"
+#include "codegen/describe.h"
 #include "codegen/emit.h"
 #include "codegen/manifest.h"
-#include "codegen/toolchain.h"
 #include "passes/passes.h"
 
 #include "base/alloc.h"
@@ -28,10 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OBJECT_NAME "program.so"
-#define C_NAME EMIT_FILE_NAME
-#define IR_NAME "program.ir"
-
 typedef struct job {
     const compile_request *request;
     compile_output *output;
@@ -42,10 +38,8 @@ typedef struct job {
     hash_key front;
     manifest known;           /* what the manifest says now */
     manifest_variant variant; /* the program that is found or made */
-    text c_text;
-    text ir_text;
-    char *build_dir; /* heap; a folder that goes away unless it is published, or NULL */
-    bool waiting;    /* the caller was told that a long wait has begun */
+    program_text text;
+    build_job build; /* owns what must not be left behind */
     pypto_status status;
 } job;
 
@@ -78,17 +72,6 @@ static hash_key text_key(const text *t)
     hasher h;
     hasher_init(&h);
     hasher_bytes(&h, t->bytes, t->length);
-    return hasher_finish(&h);
-}
-
-static hash_key back_key(hash_key c_text, hash_key machine)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_int(&h, (int64_t)c_text.high);
-    hasher_int(&h, (int64_t)c_text.low);
-    hasher_int(&h, (int64_t)machine.high);
-    hasher_int(&h, (int64_t)machine.low);
     return hasher_finish(&h);
 }
 
@@ -169,12 +152,13 @@ static bool lower(job *j)
         add_sources(j);
         return false;
     }
-    j->ir_text.a = j->a;
-    j->c_text.a = j->a;
-    ir_print_program(&j->ir_text, result.program);
-    emit_program(&j->c_text, result.program);
+    emit_lines_of *lines = arena_array(j->a, emit_lines_of, result.program->functions.count);
+    j->text = (program_text){{.a = j->a}, {.a = j->a}, {.a = j->a}};
+    ir_print_program(&j->text.ir, result.program);
+    emit_program(&j->text.c, result.program, lines);
+    describe_program(&j->text.description, result.program, lines);
 
-    j->variant = (manifest_variant){.c_text = text_key(&j->c_text),
+    j->variant = (manifest_variant){.c_text = text_key(&j->text.c),
                                     .from_annotations = j->request->args == NULL};
     j->variant.pattern.items = result.pattern.items;
     j->variant.pattern.count = result.pattern.count;
@@ -185,135 +169,14 @@ static bool lower(job *j)
 
 /* ---- building ---- */
 
-static void set_waiting(job *j, bool begins)
-{
-    if (j->request->waiting != NULL && j->waiting != begins)
-        j->request->waiting(j->request->waiting_context, begins);
-    j->waiting = begins;
-}
-
-static void drop_build_dir(job *j)
-{
-    if (j->build_dir != NULL)
-        os_remove_tree(j->build_dir);
-    alloc_free(j->build_dir);
-    j->build_dir = NULL;
-}
-
-static bool take_build_dir(job *j, const char *path)
-{
-    j->build_dir = alloc_strdup(path);
-    if (j->build_dir != NULL)
-        return true;
-    os_remove_tree(path);
-    j->status = diag_no_memory();
-    return false;
-}
-
-/* A folder outside the cache, for when the cache takes nothing. */
-static bool take_private_dir(job *j)
-{
-    char *path = NULL;
-    drop_build_dir(j);
-    j->status = os_temp_dir(j->a, NULL, &path);
-    return status_ok(j->status) && take_build_dir(j, path);
-}
-
-static pypto_status write_sources(job *j)
-{
-    const char *c_path = arena_printf(j->a, "%s/" C_NAME, j->build_dir);
-    const char *ir_path = arena_printf(j->a, "%s/" IR_NAME, j->build_dir);
-    pypto_status status = os_write_file(c_path, j->c_text.bytes, j->c_text.length);
-    if (status_ok(status))
-        status = os_write_file(ir_path, j->ir_text.bytes, j->ir_text.length);
-    return status;
-}
-
-/* `kept`: where the build folder will be after a failure. */
-static pypto_status run_compiler(job *j, const char *kept)
-{
-    const char *c_path = arena_printf(j->a, "%s/" C_NAME, j->build_dir);
-    const char *object_path = arena_printf(j->a, "%s/" OBJECT_NAME, j->build_dir);
-    const char *kept_path = arena_printf(j->a, "%s/" C_NAME, kept);
-    set_waiting(j, true);
-    pypto_status status = toolchain_run(j->a, &j->tools, c_path, object_path, kept_path);
-    set_waiting(j, false);
-    return status;
-}
-
-/* Whether a folder takes files at all: what tells a full disk from a compiler's complaint. */
-static bool takes_files(job *j, const char *directory)
-{
-    char block[4096] = {0};
-    const char *path = arena_printf(j->a, "%s/probe", directory);
-    pypto_status status = os_write_file(path, block, sizeof block);
-    bool ok = status_ok(status);
-    pypto_status_clear(&status);
-    os_remove_tree(path);
-    return ok;
-}
-
-/* Builds in the cache. False: the cache does not take it; nothing is left of the attempt. */
-static bool build_in_cache(job *j, hash_key back)
-{
-    const char *path = cache_build_dir(&j->cache);
-    if (path == NULL || !take_build_dir(j, path))
-        return !status_ok(j->status);
-    const char *failed = cache_failed_dir(&j->cache, back);
-    j->status = write_sources(j);
-    if (status_ok(j->status))
-        j->status = run_compiler(j, failed != NULL ? failed : j->build_dir);
-    if (status_ok(j->status))
-        return true;
-    if (!takes_files(j, j->build_dir)) {
-        pypto_status_clear(&j->status);
-        drop_build_dir(j);
-        return false;
-    }
-    if (failed != NULL) {
-        os_remove_tree(failed);
-        pypto_status moved = os_rename(j->build_dir, failed);
-        pypto_status_clear(&moved);
-    }
-    alloc_free(j->build_dir); /* the folder stays, for whoever reads the report */
-    j->build_dir = NULL;
-    return true;
-}
-
-static bool build_privately(job *j)
-{
-    if (!take_private_dir(j))
-        return false;
-    j->status = write_sources(j);
-    if (!status_ok(j->status))
-        return false;
-    j->status = run_compiler(j, j->build_dir);
-    if (status_ok(j->status))
-        return true;
-    alloc_free(j->build_dir); /* as above */
-    j->build_dir = NULL;
-    return false;
-}
-
-/* Makes the object and returns its folder, or NULL with an error. *temporary: it is nobody's but
- * ours. */
 static const char *build(job *j, hash_key back, bool *temporary)
 {
-    *temporary = false;
-    if (build_in_cache(j, back)) {
-        if (!status_ok(j->status))
-            return NULL;
-        const char *directory = cache_publish(&j->cache, j->build_dir, back);
-        if (directory != NULL) {
-            alloc_free(j->build_dir);
-            j->build_dir = NULL;
-            return directory;
-        }
-    } else if (!build_privately(j)) {
-        return NULL;
-    }
-    *temporary = true;
-    return arena_strdup(j->a, j->build_dir);
+    j->build.cache = &j->cache;
+    j->build.tools = &j->tools;
+    j->build.text = &j->text;
+    const char *directory = build_object(&j->build, back, temporary);
+    j->status = j->build.status;
+    return directory;
 }
 
 /* ---- results ---- */
@@ -351,7 +214,7 @@ static bool fill_output(job *j, const char *directory)
 {
     compile_output *output = j->output;
     output->directory = alloc_strdup(directory);
-    output->object_path = alloc_printf("%s/" OBJECT_NAME, directory);
+    output->object_path = alloc_printf("%s/" PROGRAM_OBJECT, directory);
     if (output->directory != NULL && output->object_path != NULL &&
         copy_facts(&j->variant, output) && copy_pattern(&j->variant, output))
         return true;
@@ -378,8 +241,8 @@ static bool finish(job *j, const char *directory)
 {
     if (!fill_output(j, directory))
         return false;
-    dump(j, directory, "ir", IR_NAME);
-    dump(j, directory, "c", C_NAME);
+    dump(j, directory, "ir", PROGRAM_IR);
+    dump(j, directory, "c", PROGRAM_C);
     return true;
 }
 
@@ -394,7 +257,8 @@ static bool try_hit(job *j)
     const manifest_variant *found = find_variant(j);
     if (found == NULL)
         return false;
-    const char *directory = cache_object_dir(&j->cache, back_key(found->c_text, j->tools.identity));
+    const char *directory =
+        cache_object_dir(&j->cache, build_key(found->c_text, j->tools.identity));
     if (!cache_has_object(j->a, directory))
         return false;
     cache_touch(directory);
@@ -421,7 +285,7 @@ static void compile(job *j)
     int64_t lowered = os_now_ns();
     output->front_ns = lowered - start;
 
-    hash_key back = back_key(j->variant.c_text, j->tools.identity);
+    hash_key back = build_key(j->variant.c_text, j->tools.identity);
     const char *directory = cache_object_dir(&j->cache, back);
     bool temporary = false;
     output->back_hit = cache_has_object(j->a, directory);
@@ -439,8 +303,7 @@ static void compile(job *j)
     if (!finish(j, directory))
         return;
     output->temporary = temporary;
-    alloc_free(j->build_dir); /* the output's now, or published */
-    j->build_dir = NULL;
+    build_keep(&j->build); /* the output's now, or published */
 }
 
 /* Runs the job with a way back for exhausted memory. A function of its own: the job must not be a
@@ -449,7 +312,7 @@ static void compile_guarded(job *j)
 {
     jmp_buf recovery;
     if (setjmp(recovery) != 0) {
-        set_waiting(j, false);
+        build_set_waiting(&j->build, false);
         pypto_status_clear(&j->status);
         j->status = diag_no_memory();
         return;
@@ -480,8 +343,12 @@ pypto_status compile_program(const compile_request *request, compile_output *out
     j.a = arena_create();
     if (j.a == NULL)
         return diag_no_memory();
+    j.build = (build_job){.a = j.a,
+                          .waiting = request->waiting,
+                          .waiting_context = request->waiting_context,
+                          .status = STATUS_OK};
     with_default_rounding(&j, compile_guarded);
-    drop_build_dir(&j);
+    build_drop(&j.build);
     if (!status_ok(j.status))
         compile_output_clear(output);
     arena_destroy(j.a);
@@ -500,10 +367,16 @@ static void lower_guarded(job *j)
     (void)lower(j);
 }
 
-pypto_status compile_lower(const compile_request *request, char **ir_text)
+static bool copy_text(const text *from, char **to)
+{
+    *to = alloc_strdup(from->bytes);
+    return *to != NULL;
+}
+
+pypto_status compile_lower(const compile_request *request, compile_text *output)
 {
     job j = {.request = request, .status = STATUS_OK};
-    *ir_text = NULL;
+    *output = (compile_text){0};
     j.target = platform_find(request->platform);
     if (j.target == NULL)
         return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
@@ -512,13 +385,22 @@ pypto_status compile_lower(const compile_request *request, char **ir_text)
     if (j.a == NULL)
         return diag_no_memory();
     with_default_rounding(&j, lower_guarded);
-    if (status_ok(j.status)) {
-        *ir_text = alloc_strdup(j.ir_text.bytes);
-        if (*ir_text == NULL)
-            j.status = diag_no_memory();
+    if (status_ok(j.status) &&
+        !(copy_text(&j.text.c, &output->c) && copy_text(&j.text.ir, &output->ir) &&
+          copy_text(&j.text.description, &output->description))) {
+        compile_text_clear(output);
+        j.status = diag_no_memory();
     }
     arena_destroy(j.a);
     return j.status;
+}
+
+void compile_text_clear(compile_text *output)
+{
+    alloc_free(output->c);
+    alloc_free(output->ir);
+    alloc_free(output->description);
+    *output = (compile_text){0};
 }
 
 /* ---- later ---- */
@@ -544,6 +426,9 @@ static void ask_guarded(question *q)
 
 bool compile_still_serves(const compile_output *output, const compile_request *request)
 {
+    if (!os_file_exists(
+            output->object_path)) /* the cache was cleared: new workers could not load it */
+        return false;
     question q = {arena_create(), output, request, false};
     if (q.a != NULL)
         ask_guarded(&q);

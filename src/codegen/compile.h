@@ -10,7 +10,7 @@
  * reader sees a whole file or none:
  *   v1/front/<front hash>     the manifest: up to 8 variants (facts, argument pattern, hash of the
  *                             C text), newest first
- *   v1/object/<back hash>/    program.so  program.sum  program.c  program.ir
+ *   v1/object/<back hash>/    program.so  program.sum  program.c  program.ir  program.json
  *
  * A front hash covers entry digest, platform and version only; each variant's facts are then
  * re-asked, in their recorded order, from the embedder and compared. A variant names its C text,
@@ -42,7 +42,7 @@ typedef struct compile_request {
  * caller ask later whether the same program still serves. */
 typedef struct compile_output {
     char *object_path; /* .../program.so */
-    char *directory;   /* holds program.so, program.c, program.ir */
+    char *directory;   /* holds program.so, program.c, program.ir, program.json */
     bool temporary;    /* the directory goes away with this output */
     bool front_hit;
     bool back_hit;
@@ -58,9 +58,25 @@ typedef struct compile_output {
 PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output)
     EXPORTED(compile_program);
 
-/* The IR of the program behind all passes, as text, released with free(). Touches no cache. */
-PYPTO_NODISCARD pypto_status compile_lower(const compile_request *request, char **ir_text)
+/* What a program is compiled from, on the heap, released by compile_text_clear(). */
+typedef struct compile_text {
+    char *c;           /* program.c */
+    char *ir;          /* program.ir: the IR behind all passes */
+    char *description; /* program.json (describe.c) */
+} compile_text;
+
+/* All of a compile but the C compiler. Touches no cache. */
+PYPTO_NODISCARD pypto_status compile_lower(const compile_request *request, compile_text *output)
     EXPORTED(compile_lower);
+void compile_text_clear(compile_text *output) EXPORTED(compile_text_clear);
+
+/* The program in a folder that somebody has kept (load.c): its program.so, if it is undamaged and made of its program.c
+ * for this machine, else one made now.  Fails (VALUE) when the folder or a file of it could have been written by another
+ * user, is a symbolic link, or when there is no program.c. The output has no facts: it serves no request. */
+PYPTO_NODISCARD pypto_status compile_load(const char *directory,
+                                          void (*waiting)(void *context, bool begins),
+                                          void *waiting_context, compile_output *output)
+    EXPORTED(compile_load);
 
 /* Whether `output` serves this request too: same argument pattern, every fact still true. A request
  * without arguments is served by what was compiled without them. */

@@ -95,14 +95,17 @@ static void emit_declarations(emitter *e)
         emit_blank(e);
 }
 
-void emit_program(text *out, const ir_program *p)
+void emit_program(text *out, const ir_program *p, emit_lines_of *lines)
 {
     emitter e = {.a = p->a, .out = out, .p = p, .c_line = 1};
     emit_head(&e);
     emit_includes(&e);
     emit_declarations(&e);
     for (int64_t i = 0; i < p->functions.count; i++) {
+        const int64_t first = e.c_line;
         emit_function(&e, p->functions.items[i]);
+        if (lines != NULL)
+            lines[i] = (emit_lines_of){first, e.c_line - 1};
         emit_blank(&e);
     }
     emit_own_place(&e);

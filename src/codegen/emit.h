@@ -9,6 +9,12 @@
 /* Name of the emitted file: what #line calls the parts that belong to no script. */
 #define EMIT_FILE_NAME "program.c"
 
-/* The passes have run on `p`. */
-void emit_program(text *out, const ir_program *p);
+/* The lines of the text, from 1, that a function takes up. */
+typedef struct emit_lines_of {
+    int64_t first;
+    int64_t last;
+} emit_lines_of;
+
+/* The passes have run on `p`. `lines` gets an entry per function; it may be NULL. */
+void emit_program(text *out, const ir_program *p, emit_lines_of *lines);
 #endif

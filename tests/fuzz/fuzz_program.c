@@ -110,7 +110,7 @@ static bool compile(arena *a, script *s, int32_t entry, const frontend_arg *args
     if (good) {
         text ir = {.a = a};
         ir_print_program(&ir, result.program);
-        emit_program(c, result.program);
+        emit_program(c, result.program, NULL);
     }
     inspect(&status, lowered);
     return good;

@@ -6,8 +6,9 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def private_cache(tmp_path_factory):
-    """Compiled programs go to a folder of this test run."""
+    """Compiled programs and their output directories go to folders of this test run."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYPTO_PROG_BUILD_DIR", str(tmp_path_factory.mktemp("build_output")))
         patch.setenv("PYPTO_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
 

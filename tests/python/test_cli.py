@@ -81,7 +81,7 @@ def test_cache_and_programs(cache):
     assert "1 programs" in run("cache")
     (line,) = run("cache", "list").splitlines()
     digest, size, unit, name = line.split()
-    assert compiled.output_dir.name.startswith(digest) and name == "host" and float(size) > 1
+    assert pathlib.Path(compiled._program.output_dir).name.startswith(digest) and name == "host" and float(size) > 1
 
     ir = (compiled.output_dir / "program.ir").read_text()
     for word in ("host", digest, digest[:4], str(compiled.output_dir)):

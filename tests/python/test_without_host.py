@@ -122,7 +122,7 @@ def test_dimensions_that_do_not_agree():
 
 
 def test_several_orchestrations_are_selected(tmp_path, transport):
-    run = ir.compile(AddAndSub, platform="cpu", output_dir=tmp_path / "out", skip_ptoas=True)
+    run = ir.compile(AddAndSub, platform="cpu", output_dir=tmp_path / "out")
     assert run.orchestration_names == ["orch_add", "orch_sub"]
     a, b = rows() * 5, rows()
     assert (run["orch_add"](a, b) == 6).all()

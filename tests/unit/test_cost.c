@@ -38,7 +38,7 @@ static double compile_seconds(const char *source, const char *name)
     assert_true(status_ok(status));
     double passed_at = seconds();
     text out = {.a = l.a};
-    emit_program(&out, l.result.program);
+    emit_program(&out, l.result.program, NULL);
     double end = seconds();
     print_message("%-28s %5.0f ms: front end %.0f, passes %.0f, emitter %.0f\n", name,
                   (end - start) * 1e3, (lowered_at - start) * 1e3, (passed_at - lowered_at) * 1e3,

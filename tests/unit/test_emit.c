@@ -81,7 +81,7 @@ static const char *emitted(lowered *l, const char *platform_name)
     l->status = passes_run(l->result.program, platform_find(platform_name));
     expect_ok(l);
     text out = {.a = l->a};
-    emit_program(&out, l->result.program);
+    emit_program(&out, l->result.program, NULL);
     return out.bytes;
 }
 

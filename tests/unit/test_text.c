@@ -79,6 +79,15 @@ static void quoting(void **state)
     assert_quoted("\?\?/", "\"?\\077/\""); /* no trigraph */
 }
 
+static void json_strings(void **state)
+{
+    (void)state;
+    text t = {0};
+    text_json(&t, "a \"b\" \\ \n\x01\xe7\xaa\x97\x7f");
+    assert_string_equal(t.bytes, "\"a \\\"b\\\" \\\\ \\u000a\\u0001\xe7\xaa\x97\x7f\"");
+    text_free(&t);
+}
+
 static void exhausted_heap_sets_failed(void **state)
 {
     (void)state;
@@ -139,6 +148,7 @@ int main(void)
         cmocka_unit_test(pieces_join),
         cmocka_unit_test(growth_keeps_the_content),
         cmocka_unit_test(quoting),
+        cmocka_unit_test(json_strings),
         cmocka_unit_test(exhausted_heap_sets_failed),
         cmocka_unit_test(exhausted_arena_jumps),
         cmocka_unit_test(numbers_do_not_follow_the_locale),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import _core, _source
+from .. import _core
 from .._dtypes import DTYPES, DataType
 from .._jit import _lint_of, _settings_of, _title, refuse_residents
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtime import RunConfig
+    from .artifact import Settings
+    from .sidecar import Sidecar
 
 
 class ParameterInfo:
@@ -70,38 +72,73 @@ _NUMPY = {"FP32": "float32", "FP16": "float16", "BOOL": "bool"} | {
 
 
 class Runnable:
-    """One native program and how it is called.
+    """One program and how it is called.
 
-    source      the function that it starts with
-    baked       scalars that it was compiled for, by the number of the parameter; a call may leave
-                all of them out
+    name           of the function that it starts with
+    parameters     of that function: ParameterInfo, in order
+    output_dir     where the program was written to, absolute
+    platform       whose limits it was checked against
+
+    Made from
+    native         the program; None for one that was compiled with skip_ptoas
+    sidecar        how it is called
+    output_dir     None: in the cache only
+    baked          scalars that it was compiled for, by the number of the parameter; a call may leave
+                   all of them out
     """
 
     def __init__(
         self,
-        native: _core.Program,
-        platform: str,
+        name: str,
+        native: _core.Program | None,
+        sidecar: Sidecar,
         output_dir: Path | None,
-        source: Any,
         baked: dict[int, Any] | None,
+        settings: Settings,
     ) -> None:
         from pathlib import Path
 
-        self._program = native
-        self._source = source
+        self._native = native
         self._baked = baked or {}
-        self.name: str = native.name
-        self.platform = platform
-        self.output_dir = (output_dir or Path(native.output_dir)).resolve()
-        self.parameters = [
-            ParameterInfo(name, direction, shape, DTYPES.get(dtype))
-            for name, direction, shape, dtype in native.parameters
-        ]
+        self._settings = settings
+        self._returned = sidecar.num_return_types
+        self.name = name
+        self.platform = sidecar.platform
+        self._backend = sidecar.backend_type
+        if output_dir is None:
+            assert native is not None
+            output_dir = Path(native.output_dir)
+        self.output_dir = output_dir
+        self.parameters = sidecar.params
+
+    @property
+    def _program(self) -> _core.Program:
+        """The native program; one that was compiled without cannot run."""
+        if self._native is None:
+            from .artifact import not_runnable
+
+            raise not_runnable(self.output_dir)
+        return self._native
+
+    def load(self) -> Any:
+        """Loads the native code, which a call does by itself. Returns the program."""
+        self._program.name
+        return self
+
+    @property
+    def runtime_name(self) -> str:
+        """What `ir.compile(runtime=)` said; it is recorded."""
+        return self._settings.runtime
+
+    @property
+    def runtime_config(self) -> dict[str, Any]:
+        """RUNTIME_CONFIG of kernel_config.py."""
+        return self._settings.runtime_config
 
     @property
     def backend_type(self) -> str:
         """What hardware the platform stands for."""
-        return "Ascend950" if self.platform.startswith("a5") else "Ascend910B"
+        return self._backend
 
     @property
     def param_names(self) -> list[str]:
@@ -110,7 +147,7 @@ class Runnable:
     @property
     def has_return(self) -> bool:
         """Whether a call in return style gives anything."""
-        return self._source is not None and _source.returns_value(self._source)
+        return self._returned > 0
 
     @property
     def output_indices(self) -> list[int]:
@@ -126,6 +163,12 @@ class Runnable:
     def stats(self) -> dict[str, Any]:
         """How the program came about: cache hits and nanoseconds of either half."""
         return self._program.stats
+
+    def _get_metadata(self) -> tuple[list[ParameterInfo], list[int], list[ParameterInfo]]:
+        """The parameters, which of them are pure outputs, and what a call in return style gives."""
+        outputs = self.output_indices
+        returned = [self.parameters[i] for i in outputs] if self.has_return else []
+        return self.parameters, outputs, returned
 
     def _check_config(self, config: Any, stacklevel: int) -> None:
         """Refuses what is no configuration, and warns of what it says in vain."""
@@ -149,18 +192,21 @@ class Runnable:
             )
         return args
 
-    def _run(self, args: tuple[Any, ...], config: Any, device_ids: list[int]) -> Any:
-        self._check_config(config, stacklevel=4)
+    def _completed(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """The arguments of a call in either style, one per parameter; and what the call gives."""
         made: list[Any] = []
         if self._baked:
             args = self._with_baked(args)
         if len(args) != len(self.parameters):
             args, made = self._with_outputs(args)
+        if not made:
+            return args, None
+        return args, made[0] if len(made) == 1 else tuple(made)
+
+    def _run(self, args: tuple[Any, ...], device_ids: list[int], config: Any) -> None:
+        """Runs the program with one argument per parameter."""
         records = self._records(config)
         self._program.run(args, device_ids, _title(self.name), _lint_of(config), records)
-        if not made:
-            return None
-        return made[0] if len(made) == 1 else tuple(made)
 
     _per_rank = False  # whether records of a call have a folder for each dispatch
 
@@ -232,8 +278,13 @@ class Orchestration(Runnable):
         returns them: one, or a tuple in declared order. Of `config`, the other fields have no
         effect here.
         """
+        from ..runtime import runner
+
         refuse_residents(self.name, args, hosts=False)
-        return self._run(args, config, [getattr(config, "device_id", 0)])
+        self._check_config(config, stacklevel=3)
+        whole, result = self._completed(args)
+        runner.execute_compiled(self, whole, config)
+        return result
 
 
 class CompiledProgram:
@@ -250,10 +301,32 @@ class CompiledProgram:
     ) -> None:
         self._orchestrations = orchestrations
         self.program = program
-        self.output_dir = output_dir.resolve()
+        self.output_dir = output_dir
         any_of_them = next(iter(orchestrations.values()))
         self.platform: str = any_of_them.platform
         self.backend_type: str = any_of_them.backend_type
+        self._reloaded = False
+
+    @classmethod
+    def from_dir(
+        cls, dir: "str | os.PathLike[str]", *, platform: str | None = None, backend_type: Any = None
+    ) -> CompiledProgram:
+        """The program in the output directory of an earlier compile, also of another process or machine.
+
+        Of a program with several orchestrations each has a directory of its own, `next_levels/<name>`. What
+        is given wins over what the directory says. Its code runs in this process: directory and files
+        must belong to you, or to root, and nobody else may have the right to write them.
+
+        Raises FileNotFoundError when it is no such directory; ValueError when a file of it is malformed
+        or could be somebody else's.
+        """
+        from .artifact import reload
+
+        path, sidecar, native, settings = reload(dir, platform, backend_type, None, False)
+        only = Orchestration(native.name, native, sidecar, path, None, settings)
+        program = cls({native.name: only}, None, path)
+        program._reloaded = True
+        return program
 
     @property
     def orchestration_names(self) -> list[str]:
@@ -276,6 +349,11 @@ class CompiledProgram:
         return next(iter(self._orchestrations.values()))
 
     def __getitem__(self, name: str) -> Orchestration:
+        if self._reloaded:
+            raise RuntimeError(
+                f"compiled[{name!r}] needs the live IR of the program, which from_dir does not have; call it: "
+                "it has one orchestration"
+            )
         try:
             return self._orchestrations[name]
         except KeyError:
@@ -291,7 +369,7 @@ class CompiledProgram:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return sorted([*super().__dir__(), *self.orchestration_names, *_OF_THE_ONLY])
+        return sorted([*super().__dir__(), *self.orchestration_names, *_SHOWN])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (str, os.PathLike)):
@@ -313,11 +391,19 @@ class CompiledProgram:
 
 
 _OF_THE_ONLY = (
+    "_get_metadata",
+    "build_call_config",  # these three are of another substrate: asking one of several for them
+    "build_orch_args",  # says that one has to be selected
+    "chip_callable",
     "has_return",
+    "load",
     "name",
     "object_path",
     "output_indices",
     "param_names",
     "parameters",
+    "runtime_config",
+    "runtime_name",
     "stats",
 )
+_SHOWN = [name for name in _OF_THE_ONLY if hasattr(Orchestration, name) or name in ("name", "parameters")]

@@ -1,24 +1,31 @@
-"""`ir.compile`: from a program in class form to something that runs."""
+"""`ir.compile`: from a program in class form to something that runs; and what it shares with `compile` of a function."""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
-from .. import _core
+from .. import _core, _source
+from .._dtypes import DTYPES
 from .._jit import _CHIP, _CORE, _HOST
 from .._program import Function, Program
-from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
-from .compiled_program import CompiledProgram, Orchestration
+from ..backend import backend_of, platform_for
+from ..errors import (
+    CompilerError,
+    Error,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
+from . import artifact
+from .artifact import Settings, Sources
+from .compiled_program import CompiledProgram, Orchestration, ParameterInfo
 from .distributed_compiled_program import DistributedCompiledProgram
 from .distributed_config import DistributedConfig
+from .folder import Folder
+from .sidecar import Sidecar
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from os import PathLike
+    from pathlib import Path
     from typing import Any
-
-_PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
 
 
 def compile(
@@ -53,13 +60,9 @@ def compile(
     """
     if not isinstance(program, Program):
         raise PyptoTypeError(f"ir.compile() takes an ir.Program, not {type(program).__name__}")
-    if platform is None:
-        is_a5 = "950" in str(getattr(backend_type, "name", backend_type) or "")
-        platform = "a5sim" if is_a5 else "a2a3sim"
-    if platform not in _PLATFORMS:
-        raise PyptoValueError(
-            f"Invalid platform {platform!r}; it must be one of {', '.join(_PLATFORMS)}"
-        )
+    platform = platform_for(platform, backend_type)
+    if output_dir is not None:
+        Folder.at(output_dir).close()  # that it cannot be is known before the work
     if strategy is not None and getattr(strategy, "name", strategy) != "Default":
         raise PyptoValueError(f"strategy must be OptimizationStrategy.Default, not {strategy!r}")
     if distributed_config is not None and not isinstance(distributed_config, DistributedConfig):
@@ -68,40 +71,76 @@ def compile(
             f"not {type(distributed_config).__name__}"
         )
     entry = program.entry
-    if entry is not None and entry._plane == _HOST:
-        native = _native(program, entry, platform)
-        return DistributedCompiledProgram(
-            native,
-            platform,
-            distributed_config or DistributedConfig(),
-            program=program,
-            output_dir=None if output_dir is None else _copy(native, Path(output_dir)),
-            source=entry,
-        )
-    return _without_host(program, platform, None if output_dir is None else Path(output_dir))
+    entries = [entry] if entry is not None else _orchestrations_of(program)
+    distributed = entries[0]._plane == _HOST
+    config = (distributed_config or DistributedConfig()) if distributed else None
+    settings = Settings(artifact.DEFAULT_RUNTIME, config.aicpu_thread_num if config else 0, profiling)
+    programs = {}
+    failure = None
+    for one in entries:
+        sources, problem = _sources(program, one, platform, skip_ptoas or failure is not None)
+        failure = failure or problem
+        programs[one.name] = sources, described(sources, one, platform, config)
+    where = artifact.write(output_dir, program.name, programs, settings)
+    if failure is not None:
+        raise failure
+    if where is None and skip_ptoas:
+        raise PyptoValueError("skip_ptoas=True leaves nothing but files; pass output_dir=")
+    return assembled(programs, where, settings, program, None)
 
 
-def _native(program: Program, entry: Function, platform: str) -> _core.Program:
+def described(
+    sources: Sources, source: Any, platform: str, config: DistributedConfig | None
+) -> Sidecar:
+    """How a program is called."""
+    by_text = {str(dtype): dtype for dtype in DTYPES.values()}
+    entry = sources.entry
+    params = [
+        ParameterInfo(p["name"], p["direction"], p["shape"], by_text[p["dtype"]])
+        for p in entry["params"]
+    ]
+    returned = len(entry["results"]) or int(_source.returns_value(source))
+    return Sidecar(params, returned, platform, backend_of(platform), config)
+
+
+def assembled(
+    programs: dict[str, tuple[Sources, Sidecar]],
+    where: Path | None,
+    settings: Settings,
+    program: Any,
+    baked: dict[int, Any] | None,
+) -> CompiledProgram | DistributedCompiledProgram:
+    """What the caller of a compile gets. `where` is None when the cache alone has the program."""
+    made: dict[str, Orchestration] = {}
+    for name, (sources, sidecar) in programs.items():
+        if sidecar.distributed_config is not None:
+            return DistributedCompiledProgram(
+                name, sources.native, sidecar, where, baked, settings, program
+            )
+        folder = where
+        if where is not None and len(programs) > 1:
+            folder = where / artifact.part_folder(name)
+        made[name] = Orchestration(name, sources.native, sidecar, folder, baked, settings)
+    return CompiledProgram(made, program, where or next(iter(made.values())).output_dir)
+
+
+def _sources(
+    program: Program, entry: Function, platform: str, skips: bool
+) -> tuple[Sources, BaseException | None]:
+    """Compiles one entry. When the C compiler fails, what it was given and the failure."""
     code = entry._function.__code__
     names = code.co_varnames[1 : code.co_argcount]
     known = program._programs.setdefault((platform, entry.name), [])
-    return _core.compile(entry, known, names, None, platform)
-
-
-def _without_host(program: Program, platform: str, output_dir: Path | None) -> CompiledProgram:
-    """One native program per orchestration; that of several stand in folders of their own."""
-    made: dict[str, Orchestration] = {}
-    entries = _orchestrations_of(program)
-    for entry in entries:
-        native = _native(program, entry, platform)
-        folder = output_dir
-        if output_dir is not None:
-            folder = _copy(
-                native,
-                output_dir / "next_levels" / entry.name if len(entries) > 1 else output_dir,
-            )
-        made[entry.name] = Orchestration(native, platform, folder, entry, None)
-    return CompiledProgram(made, program, output_dir or next(iter(made.values())).output_dir)
+    if skips:
+        return Sources(_core.lower(entry, names, None, platform), None), None
+    try:
+        return Sources.of(_core.compile(entry, known, names, None, platform)), None
+    except CompilerError as failure:
+        try:
+            texts = _core.lower(entry, names, None, platform)
+        except Error:
+            raise failure from None
+        return Sources(texts, None), failure
 
 
 def _orchestrations_of(program: Program) -> list[Function]:
@@ -121,11 +160,3 @@ def _orchestrations_of(program: Program) -> list[Function]:
             "role=pl.Role.Orchestrator"
         )
     return found
-
-
-def _copy(native: _core.Program, target: Path) -> Path:
-    target.mkdir(parents=True, exist_ok=True)
-    for file in Path(native.output_dir).iterdir():
-        if file.is_file():
-            shutil.copy(file, target / file.name)
-    return target

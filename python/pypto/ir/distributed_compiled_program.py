@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from .. import _core
 from .._jit import refuse_residents
 from .compiled_program import ParameterInfo as ParameterInfo, Runnable
 from .distributed_config import DistributedConfig as DistributedConfig
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
     from typing import Any
 
     from collections.abc import Callable, Iterable, Mapping
 
+    from .. import _core
     from ..runtime import DistributedWorker, RunConfig
+    from .artifact import Settings
+    from .sidecar import Sidecar
 
 
 class DistributedCompiledProgram(Runnable):
@@ -25,18 +28,43 @@ class DistributedCompiledProgram(Runnable):
 
     def __init__(
         self,
-        native: _core.Program,
-        platform: str,
-        distributed_config: DistributedConfig,
-        *,
+        name: str,
+        native: _core.Program | None,
+        sidecar: Sidecar,
+        output_dir: Path | None,
+        baked: dict[int, Any] | None,
+        settings: Settings,
         program: Any = None,
-        output_dir: Path | None = None,
-        source: Any = None,
-        baked: dict[int, Any] | None = None,
     ) -> None:
-        super().__init__(native, platform, output_dir, source, baked)
+        super().__init__(name, native, sidecar, output_dir, baked, settings)
+        assert sidecar.distributed_config is not None
         self.program = program
-        self._distributed_config = distributed_config
+        self._distributed_config = sidecar.distributed_config
+
+    @classmethod
+    def from_dir(
+        cls,
+        dir: "str | os.PathLike[str]",
+        *,
+        platform: str | None = None,
+        backend_type: Any = None,
+        distributed_config: DistributedConfig | None = None,
+    ) -> DistributedCompiledProgram:
+        """The program in the output directory of an earlier compile, also of another process or machine.
+
+        What is given wins over what the directory says. Its code runs in this process and its workers:
+        directory and files must belong to you, or to root, and nobody else may have the right to write
+        them.
+
+        Raises FileNotFoundError when it is no such directory; ValueError when a file of it is malformed
+        or could be somebody else's.
+        """
+        from .artifact import reload
+
+        path, sidecar, native, settings = reload(
+            dir, platform, backend_type, distributed_config, True
+        )
+        return cls(native.name, native, sidecar, path, None, settings)
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """Runs the program on the devices it was compiled with.
@@ -46,8 +74,13 @@ class DistributedCompiledProgram(Runnable):
         returns them: one, or a tuple in declared order. `config` is accepted for its run-time
         fields; its devices and platform are not looked at.
         """
+        from ..runtime import distributed_runner
+
         refuse_residents(self.name, args)
-        return self._run(args, config, self._distributed_config.device_ids)
+        self._check_config(config, stacklevel=3)
+        whole, result = self._completed(args)
+        distributed_runner.execute_distributed(self, whole, config)
+        return result
 
     def prepare(
         self,

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .device_tensor import DeviceTensor, StackedDeviceTensor
+    from .distributed_runner import execute_distributed_compiled
     from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
+    from .runner import execute_compiled
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
 
@@ -20,6 +22,8 @@ _LATER = {
     "StackedDeviceTensor": "device_tensor",
     "Worker": "runtime_base",
     "empty_shared": "shared_tensors",
+    "execute_compiled": "runner",
+    "execute_distributed_compiled": "distributed_runner",
 }
 
 __all__ = [
@@ -31,6 +35,8 @@ __all__ = [
     "StackedDeviceTensor",
     "Worker",
     "empty_shared",
+    "execute_compiled",
+    "execute_distributed_compiled",
     "shutdown",
 ]
 

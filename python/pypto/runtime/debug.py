@@ -1,0 +1,99 @@
+"""Running what a compile has left behind: `replay`, and the script debug/run.py in output directories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import FileNotFoundError as PyptoFileNotFoundError, ValueError as PyptoValueError
+from ..ir import artifact
+from ..ir.compiled_program import CompiledProgram
+from ..ir.distributed_compiled_program import DistributedCompiledProgram
+from ..ir.folder import Folder
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .run_config import RunConfig
+
+
+def _reloaded(dir: Any) -> CompiledProgram | DistributedCompiledProgram:
+    path = Path(os.path.realpath(dir))
+    if (path / artifact.ONE_DEVICE).is_file():
+        return CompiledProgram.from_dir(path)
+    if (path / artifact.HOST).is_file():
+        return DistributedCompiledProgram.from_dir(path)
+    raise PyptoFileNotFoundError(
+        f"{path} has neither {artifact.ONE_DEVICE} nor {artifact.HOST}: it is no output directory of a compile, or "
+        "that of several orchestrations; give one of its next_levels/<name>"
+    )
+
+
+def replay(
+    dir: "str | os.PathLike[str]",
+    *tensors: Any,
+    config: "RunConfig | None" = None,
+    recompile: bool = True,
+    rebuild_from_pto: bool = True,
+    validate: bool = False,
+) -> Any:
+    """Runs the program of an output directory, with or without a host function, with these arguments; returns what a call
+    of it does. Its program.c is compiled again if it was edited, or the native code is not for this machine.
+
+    recompile, rebuild_from_pto   accepted; nothing else can be rebuilt
+    validate                      ValueError if True: output directories hold no expected results
+
+    Raises FileNotFoundError when the directory is none of a compile, and what `from_dir` and the call raise.
+    """
+    if validate:
+        raise PyptoValueError(
+            "replay(validate=True): output directories hold no expected results; compare the outputs yourself"
+        )
+    return _reloaded(dir)(*tensors, config=config)
+
+
+def write_run_script(dir: "str | os.PathLike[str]") -> Path:
+    """Writes debug/run.py to an output directory; returns its path."""
+    with Folder.at(dir) as folder:
+        folder.write(artifact.RUNNER, artifact.RUNNER_TEXT)
+        return folder.path / artifact.RUNNER
+
+
+def invalidate_binary_cache(dir: "str | os.PathLike[str]") -> None:
+    """Removes the native code from an output directory; `from_dir` compiles its program.c again."""
+    with Folder.at(dir) as folder:
+        folder.remove(artifact.OBJECT)
+
+
+def main(dir: Path, words: list[str]) -> None:
+    """What debug/run.py does: runs with one argument per word, the array in a .npy file or a number, and prints what
+    the outputs are then."""
+    import sys
+
+    import numpy
+
+    compiled = _reloaded(dir)
+    parameters, outputs, _ = compiled._get_metadata()
+    inputs = [p for i, p in enumerate(parameters) if i not in outputs]
+    if len(words) not in (len(parameters), len(inputs)):
+        print(f"usage: python {sys.argv[0]} ARGUMENT...   (.npy files and numbers)", file=sys.stderr)
+        for p in parameters:
+            print(f"  {p.name}: {p.direction} {p.shape or 'scalar'} {p.dtype}", file=sys.stderr)
+        raise SystemExit(2)
+    given = [numpy.load(word) if word.endswith(".npy") else _number(word) for word in words]
+    returned = compiled(*given)
+    told = inputs if len(words) < len(parameters) else parameters
+    by_name = {p.name: value for p, value in zip(told, given) if p.direction != "In"}
+    names = [parameters[i].name for i in outputs]
+    if returned is not None:
+        by_name.update(zip(names, returned if isinstance(returned, tuple) else (returned,)))
+    for name, value in by_name.items():
+        print(f"{name}: {value.dtype} {value.shape}\n{value}")
+
+
+def _number(word: str) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)

@@ -1,0 +1,45 @@
+"""One-shot runs of programs with a host function.
+
+`execute_distributed` is what every such call goes through: it is looked up here when a call is made, so that who
+replaces it (a test that only compiles) sees all calls.
+"""
+
+from __future__ import annotations
+
+from .distributed_worker import (
+    DistributedRunHandle as DistributedRunHandle,
+    DistributedWorker as DistributedWorker,
+)
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from ..ir import DistributedCompiledProgram, DistributedConfig
+    from .run_config import RunConfig
+
+
+def execute_distributed(
+    compiled: "DistributedCompiledProgram", coerced_args: Any, config: "RunConfig | None" = None
+) -> None:
+    """Runs a program with one argument per parameter, in a sequence, and returns when every rank is done."""
+    compiled._run(tuple(coerced_args), compiled._distributed_config.device_ids, config)
+
+
+def execute_distributed_compiled(
+    output_dir: "str | os.PathLike[str]",
+    args: Any,
+    config: "RunConfig | None" = None,
+    *,
+    platform: str | None = None,
+    distributed_config: "DistributedConfig | None" = None,
+) -> Any:
+    """Runs the program of an output directory: `DistributedCompiledProgram.from_dir`, and a call of it with the arguments
+    in a sequence. Returns what the call does."""
+    from ..ir import DistributedCompiledProgram
+
+    compiled = DistributedCompiledProgram.from_dir(
+        output_dir, platform=platform, distributed_config=distributed_config
+    )
+    return compiled(*args, config=config)

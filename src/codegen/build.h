@@ -1,0 +1,42 @@
+/* From C text to a shared object in a folder: in the cache, or in a private folder where the cache takes nothing. */
+#ifndef CODEGEN_BUILD_H
+#define CODEGEN_BUILD_H
+
+#include "base/text.h"
+#include "codegen/cache.h"
+#include "codegen/toolchain.h"
+
+/* Files that a program consists of, beside its object: the build writes what it is given. */
+typedef struct program_text {
+    text c;           /* program.c */
+    text ir;          /* program.ir */
+    text description; /* program.json */
+} program_text;
+
+typedef struct build_job {
+    arena *a;
+    const cache *cache;
+    const toolchain *tools;
+    const program_text *text; /* texts of length 0 are not written */
+    /* Called with true before and false after a long wait (the C compiler), on the calling thread. */
+    void (*waiting)(void *context, bool begins);
+    void *waiting_context;
+    bool is_waiting;
+    char *folder; /* heap; goes away with build_drop(), unless it has been published; or NULL */
+    pypto_status status;
+} build_job;
+
+/* The key of the object of a C text on a machine. */
+hash_key build_key(hash_key c_text, hash_key machine);
+
+/* Makes the object and returns its folder, or NULL with an error in `status`. *temporary: the folder is nobody's but
+ * ours; it is job->folder. */
+const char *build_object(build_job *job, hash_key back, bool *temporary);
+
+/* The folder of a build that ended well is somebody's now. */
+void build_keep(build_job *job);
+/* What must not be left behind when a build ends early; does nothing after one that ended well. */
+void build_drop(build_job *job);
+void build_set_waiting(build_job *job, bool begins);
+
+#endif
