@@ -7,33 +7,44 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .bench import benchmark
+    from .benchmark_stats import BenchmarkStats
     from .device_tensor import DeviceTensor, StackedDeviceTensor
     from .distributed_runner import execute_distributed_compiled
     from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
     from .runner import execute_compiled
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
+    from .trace_spans import TraceInvocation, TraceSpan
 
 _LATER = {
+    "BenchmarkStats": "benchmark_stats",
     "DeviceTensor": "device_tensor",
     "DistributedRunHandle": "distributed_worker",
     "DistributedWorker": "distributed_worker",
     "RegistrationHandle": "distributed_worker",
     "StackedDeviceTensor": "device_tensor",
+    "TraceInvocation": "trace_spans",
+    "TraceSpan": "trace_spans",
     "Worker": "runtime_base",
+    "benchmark": "bench",
     "empty_shared": "shared_tensors",
     "execute_compiled": "runner",
     "execute_distributed_compiled": "distributed_runner",
 }
 
 __all__ = [
+    "BenchmarkStats",
     "DeviceTensor",
     "DistributedRunHandle",
     "DistributedWorker",
     "RegistrationHandle",
     "RunConfig",
     "StackedDeviceTensor",
+    "TraceInvocation",
+    "TraceSpan",
     "Worker",
+    "benchmark",
     "empty_shared",
     "execute_compiled",
     "execute_distributed_compiled",

@@ -227,7 +227,8 @@ class DistributedWorker(StackedMemory):
         """
         self._require_open("submit")
         native, arguments = self._checked(compiled, args, config)
-        run = self._native.submit(native, arguments, _lint_of(config), config and compiled._records(config))
+        records = config and compiled._records(config)
+        run = self._native.submit(native, arguments, _lint_of(config), records)
         handle = DistributedRunHandle(run, self)
         with self._lock:
             self._forget_done()
