@@ -17,15 +17,19 @@ extern "C" {
 #endif
 
 /* Layout version of pld_program, checked when a program is loaded. Changes with this header. */
-#define PLD_ABI 3u
+#define PLD_ABI 4u
 
 /* One call of a host function. Opaque; valid during that call, on its thread. */
 typedef struct pld_host pld_host;
 
+/* One run of a function of plane SUB. Opaque; valid during that run. */
+typedef struct pld_sub pld_sub;
+
 typedef enum pld_plane {
     PLD_PLANE_HOST, /* host orchestrator: runs in the calling process */
     PLD_PLANE_CHIP, /* per-device wrapper: what a host function dispatches */
-    PLD_PLANE_CORE  /* in-core kernel: what a wrapper submits */
+    PLD_PLANE_CORE, /* in-core kernel: what a wrapper submits */
+    PLD_PLANE_SUB   /* SubWorker: ordinary code beside the devices: what a host function calls */
 } pld_plane;
 
 typedef enum pld_param_kind { PLD_PARAM_TENSOR, PLD_PARAM_WINDOW, PLD_PARAM_SCALAR } pld_param_kind;
@@ -65,11 +69,13 @@ typedef struct pld_function {
     const char *file; /* where it is written */
     int32_t line;
     pld_plane plane;
-    /* Exactly one of the two is set. `args` has one entry per parameter, in order; tensors in it
+    /* Exactly one of the first two is set, or for SUB none. `args` has one entry per parameter, in order; tensors in it
      * stay valid until the function has returned. */
     void (*run)(pld_core *core, const pld_arg *args);      /* CHIP and CORE */
     void (*run_host)(pld_host *host, const pld_arg *args); /* HOST */
-    int64_t scratch_bytes;                                 /* what pld_scratch() gives */
+    void (*run_sub)(pld_sub *sub,
+                    const pld_arg *args); /* SUB; NULL: pypto_worker_options.run_sub runs it */
+    int64_t scratch_bytes;                /* what pld_scratch() gives */
     int32_t nparams;
     const pld_param *params;
     int32_t ndims;
@@ -158,6 +164,18 @@ PYPTO_API pld_tensor pld_host_create_tensor(pld_host *host, int32_t dtype, int32
 PYPTO_API void pld_dispatch(pld_host *host, int64_t device, const pld_function *wrapper,
                             const pld_arg *args, int32_t count);
 
+/* Posts one run of a function of plane SUB. Returns at once. The function is called in a SubWorker of the worker set
+ * (pypto_worker_options.sub_workers) when every earlier dispatch and SUB function is complete that touches the same
+ * memory, one of the two writing; later ones that do so wait for it. Its tensors are host tensors, in place; its
+ * parameters promise shapes and element types, which are checked here. */
+PYPTO_API void pld_call_sub(pld_host *host, const pld_function *function, const pld_arg *args,
+                            int32_t count);
+
+/* In a function of plane SUB: it has failed, with these words; the first ones count. `details` are further lines, or
+ * NULL. Returns: the function comes to its end by itself. Its call then fails, what depends on it is not run. */
+PYPTO_API void pld_sub_fail(pld_sub *sub, const char *details, const char *format, ...)
+    PYPTO_PRINTF(3, 4);
+
 /* Ends the call with an error of the user's program. */
 PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message, ...)
     PYPTO_PRINTF(2, 3);
@@ -176,6 +194,7 @@ PYPTO_API PYPTO_NORETURN void pld_host_unbound(pld_host *host, const char *name)
 #define pld_host_create_tensor(host, ...) \
     (pld_host_line(host, __LINE__), pld_host_create_tensor(host, __VA_ARGS__))
 #define pld_dispatch(host, ...) (pld_host_line(host, __LINE__), pld_dispatch(host, __VA_ARGS__))
+#define pld_call_sub(host, ...) (pld_host_line(host, __LINE__), pld_call_sub(host, __VA_ARGS__))
 #define pld_host_unbound(host, ...) \
     (pld_host_line(host, __LINE__), pld_host_unbound(host, __VA_ARGS__))
 #define pld_host_fail(host, ...) (pld_host_line(host, __LINE__), pld_host_fail(host, __VA_ARGS__))

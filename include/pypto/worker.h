@@ -98,12 +98,23 @@ typedef struct pypto_worker_options {
     pypto_persistence persistent; /* calls of a set with persistent windows do not overlap */
     const pypto_records *records; /* of its calls, as pypto_worker_set_records(); NULL: none */
     bool shared_only;             /* tensors that would have to be copied are refused (TYPE) */
+    /* SubWorkers: how many processes run functions of plane SUB, at most PYPTO_MAX_RANKS; 0: none can be called. They
+     * are forked copies of this process whatever `start` says, threads with PYPTO_START_THREAD, made with the set
+     * (pypto_call: at each call), and again at a call that finds one dead. A function always runs in the same one while that
+     * is not busy and another one is. Programs that call them must have been loaded before the set is created. */
+    int32_t sub_workers;
+    /* Runs, in the SubWorker, functions that have no code of their own (pld_function.run_sub). */
+    void (*run_sub)(void *context, const pld_function *function, pld_sub *sub, const pld_arg *args);
+    /* Around each fork of a SubWorker, in the thread that forks; the second one in both processes. NULL: nothing. */
+    void (*before_fork)(void *context);
+    void (*after_fork)(void *context, bool child);
+    void *sub_context;
 } pypto_worker_options;
 
 #define PYPTO_WORKER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
-            PYPTO_PERSISTENT_OFF, NULL, false                                                      \
+            PYPTO_PERSISTENT_OFF, NULL, false, 0, NULL, NULL, NULL, NULL                           \
     }
 
 /* Starts the workers and waits until each is ready. */
@@ -192,6 +203,9 @@ PYPTO_API int32_t pypto_worker_times(pypto_worker *worker, const pypto_dispatch_
 
 /* Process id of the worker of a rank, or 0 (threads, unknown rank). */
 PYPTO_API int64_t pypto_worker_pid(const pypto_worker *worker, int32_t rank);
+
+/* Process id of a SubWorker, counted from 0; 0: a thread, or there is none at the moment. */
+PYPTO_API int64_t pypto_worker_sub_pid(const pypto_worker *worker, int32_t index);
 
 /* Waits for the calls in flight, ends the workers and releases everything. Accepts NULL. */
 PYPTO_API void pypto_worker_close(pypto_worker *worker);

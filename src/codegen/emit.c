@@ -14,7 +14,8 @@
 
 static void emit_head(emitter *e)
 {
-    static const char *const planes[] = {"host function", "per-device wrapper", "in-core kernel"};
+    static const char *const planes[] = {"host function", "per-device wrapper", "in-core kernel",
+                                         "SubWorker"};
     const ir_function *entry = e->p->functions.items[e->p->functions.count - 1];
     emit_line(e, "/* Program '%s', compiled by pypto " PYPTO_VERSION " from",
               emit_comment_text(e, e->p->name));

@@ -1,6 +1,7 @@
 /* Calls: a host function dispatches, a wrapper submits tasks, a kernel calls another one.
  *
  *     pld_submit(core, &step_function, PLD_ARGS(PLD_TENSOR(x), PLD_INT(r)), 2);
+ *     pld_call_sub(host, &check_function, PLD_ARGS(PLD_TENSOR(x)), 1);
  *
  * What does not fit a line has its arguments in an array before it, because the call itself must stay on
  * one line: it notes __LINE__. A task with more to say than its arguments has that in front, too:
@@ -157,6 +158,8 @@ static const char *result_text(emitter *e, const ir_stmt *s)
 
 static const char *call_head(emitter *e, const ir_stmt *s, bool options)
 {
+    if (e->f->plane == PLD_PLANE_HOST && s->callee->plane == PLD_PLANE_SUB)
+        return arena_printf(e->a, "pld_call_sub(host, &%s_function, ", s->callee->c_name);
     if (e->f->plane == PLD_PLANE_HOST)
         return arena_printf(e->a, "pld_dispatch(host, %s, &%s_function, ", device_text(e, s),
                             s->callee->c_name);

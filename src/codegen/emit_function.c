@@ -544,12 +544,14 @@ static void emit_block(emitter *e, const ir_block *block)
 static void find_turn(void *context, ir_stmt *s)
 {
     bool *found = context;
-    *found |= s->kind == IR_CALL && s->device == NULL;
+    *found |= s->kind == IR_CALL && s->device == NULL && s->callee->plane != PLD_PLANE_SUB;
 }
 
 void emit_function(emitter *e, const ir_function *f)
 {
     static const char *const kinds[] = {"host function", "per-device wrapper", "in-core kernel"};
+    if (f->plane == PLD_PLANE_SUB)
+        return; /* it has no code here */
     e->f = f;
     e->context = f->plane == PLD_PLANE_HOST ? "host" : "core";
     e->index = emit_free_name(e, "i");

@@ -355,11 +355,13 @@ static void emit_param(emitter *e, const ir_function *f, int64_t index, dim_name
 
 void emit_table(emitter *e, const ir_function *f)
 {
-    static const char *const planes[] = {"PLD_PLANE_HOST", "PLD_PLANE_CHIP", "PLD_PLANE_CORE"};
+    static const char *const planes[] = {"PLD_PLANE_HOST", "PLD_PLANE_CHIP", "PLD_PLANE_CORE",
+                                         "PLD_PLANE_SUB"};
     e->f = f;
     e->context = f->plane == PLD_PLANE_HOST ? "host" : "core";
     emit_own_place(e);
-    emit_entry(e, f);
+    if (f->plane != PLD_PLANE_SUB)
+        emit_entry(e, f);
 
     emit_own_place(e);
     dim_names dims = {.a = e->a};
@@ -386,7 +388,9 @@ void emit_table(emitter *e, const ir_function *f)
     emit_line(e, ".file = %s,", quoted(e, f->span.file));
     emit_line(e, ".line = %d,", f->span.line);
     emit_line(e, ".plane = %s,", planes[f->plane]);
-    emit_line(e, "%s = %s_entry,", f->plane == PLD_PLANE_HOST ? ".run_host" : ".run", f->c_name);
+    if (f->plane != PLD_PLANE_SUB)
+        emit_line(e, "%s = %s_entry,", f->plane == PLD_PLANE_HOST ? ".run_host" : ".run",
+                  f->c_name);
     if (f->scratch_bytes > 0)
         emit_line(e, ".scratch_bytes = %lld,", (long long)f->scratch_bytes);
     if (f->params.count > 0) {

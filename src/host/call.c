@@ -5,7 +5,8 @@
  * death of a worker and Ctrl-C (process/waiting.h). A failed call is poisoned; it is over when
  * every rank has acknowledged. A rank that has used GRACE_CPU_MS without doing so computes without
  * device calls: it is killed and the set closed. (Threads cannot be killed; there the host waits for
- * them.) */
+ * them.) What a SubWorker runs is let to its end, unless the user presses Ctrl-C: then it is killed, and the set
+ * lives on. */
 #include "base/alloc.h"
 #include "base/os.h"
 #include "host/host.h"
@@ -18,6 +19,8 @@
  * gets nowhere without using any, stopped or asleep in hand-written C, has GRACE_MS. */
 #define GRACE_CPU_MS 50
 #define GRACE_MS 2000
+/* A function of a SubWorker that has been cancelled by Ctrl-C has that long. */
+#define GRACE_SUB_MS 200
 /* Times the host gives its CPU to the ranks before it sleeps: short calls end meanwhile, and going
  * to sleep and being woken costs more. */
 #define YIELDS 20
@@ -33,9 +36,9 @@ static bool is_poisoned(const pypto_worker *w, uint64_t call)
 /* Whether all dispatches of a call are complete. What is posted on a device before the last of them is, too. */
 static bool all_complete(const pld_host *host)
 {
-    for (int32_t device = 0; device < host->w->device_count; ++device) {
-        const rank_header *rank = segment_rank(&host->w->seg, device);
-        if (atomic_load_explicit(&rank->completed, memory_order_seq_cst) < host->last[device])
+    for (int32_t consumer = 0; consumer < consumer_count(host->w); ++consumer) {
+        const rank_header *rank = segment_rank(&host->w->seg, consumer);
+        if (atomic_load_explicit(&rank->completed, memory_order_seq_cst) < host->last[consumer])
             return false;
     }
     return true;
@@ -50,19 +53,21 @@ static bool has_succeeded(const pld_host *host)
 
 bool call_is_over(const pld_host *host)
 {
-    return all_complete(host) || is_poisoned(host->w, host->call);
+    return all_complete(host) || is_poisoned(host->w, host->call) || subs_have_failed(host);
 }
 
 static bool acknowledged(const pld_host *host, int32_t rank)
 {
     const rank_header *h = segment_rank(&host->w->seg, rank);
+    if (rank >= host->w->device_count &&
+        (!sub_lives(host->w, rank) ||
+         atomic_load_explicit(&h->running_call, memory_order_seq_cst) != host->call))
+        return true;
     return atomic_load_explicit(&h->acknowledged[call_slot(host->call)], memory_order_seq_cst) >=
            host->call;
 }
 
-/* No rank runs anything of the call any more, or will: records that it has not taken yet, because it is busy with
- * the other call, it drops unread. */
-static bool all_acknowledged(const pld_host *host)
+static bool ranks_acknowledged(const pld_host *host)
 {
     for (int32_t rank = 0; rank < host->w->device_count; ++rank)
         if (!acknowledged(host, rank))
@@ -70,9 +75,33 @@ static bool all_acknowledged(const pld_host *host)
     return true;
 }
 
+/* Nobody runs anything of the call any more, or will: records that have not been taken yet, because a rank is busy
+ * with the other call, are dropped unread. */
+static bool all_acknowledged(const pld_host *host)
+{
+    for (int32_t sub = host->w->device_count; sub < consumer_count(host->w); ++sub)
+        if (!acknowledged(host, sub))
+            return false;
+    return ranks_acknowledged(host);
+}
+
+/* Of ranks. */
 static int32_t process_count(const pypto_worker *w)
 {
     return w->seg.transport->one_process ? 0 : w->device_count;
+}
+
+/* Waits for an event, the death of a process, a signal: a set of host_wake bits. */
+static unsigned wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
+{
+    const int32_t count = w->seg.transport->one_process ? 0 : consumer_count(w);
+    return host_wait(w->event, w->processes, count, timeout_ms, signals);
+}
+
+/* SubWorkers that died before may have left the count of what is outstanding too high. */
+static uint32_t what_to_wait_for(const pypto_worker *w)
+{
+    return w->run_count > 1 || w->lost_sub ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL;
 }
 
 static bool user_interrupted(const pypto_worker *w)
@@ -109,8 +138,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool *over)
     bool asked = false;
     while (status_ok(status)) {
         /* Announce, then look: whoever changes something after our look rings us (segment.h). */
-        atomic_store_explicit(waiting, w->run_count > 1 ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL,
-                              memory_order_seq_cst);
+        atomic_store_explicit(waiting, what_to_wait_for(w), memory_order_seq_cst);
         if (is_poisoned(w, host->call)) {
             status = report_failure(w, host->call);
             if (status_ok(status))
@@ -136,10 +164,12 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool *over)
             *over = false;
             break;
         }
-        const unsigned wake = host_wait(w->event, w->processes, process_count(w), left, &signals);
+        const unsigned wake = wait_for_news(w, left, &signals);
         atomic_store_explicit(waiting, 0, memory_order_relaxed);
-        if ((wake & HOST_WAKE_DEATH) != 0)
+        if ((wake & HOST_WAKE_DEATH) != 0) {
             status = report_deaths(w);
+            subs_settle_dead(w);
+        }
         if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && user_interrupted(w))
             status = cancelled();
     }
@@ -165,37 +195,58 @@ static int64_t cpu_left_ns(const pld_host *host, const int64_t *used)
     return left;
 }
 
-/* Poisons the call and waits until every rank has dropped it. False when a rank is dead or does not
- * answer. */
-static bool drain_failed_call(const pld_host *host)
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Poisons the call and waits until everybody has dropped it. False when a rank is dead or does not
+ * answer. `cancelled`: by Ctrl-C, which may come in the middle of this, too. */
+static bool drain_failed_call(const pld_host *host, bool cancelled)
 {
     pypto_worker *w = host->w;
     segment_poison(&w->seg, host->call);
-    const int64_t deadline = os_now_ns() + GRACE_MS * INT64_C(1000000);
+    const int64_t began = os_now_ns();
+    int64_t subs_until = cancelled ? began + GRACE_SUB_MS * INT64_C(1000000) : INT64_MAX;
     const bool killable = process_count(w) > 0;
     int64_t used[PYPTO_MAX_RANKS];
     for (int32_t rank = 0; rank < process_count(w); ++rank)
         used[rank] = process_cpu_ns(&w->processes[rank]);
-    uint32_t signals = 0;
+    uint32_t signals = host_relay_begin(w->event);
     bool drained = false;
     for (;;) {
         atomic_store_explicit(&w->seg.set->host_waiting, HOST_WAITS_FOR_EACH, memory_order_seq_cst);
+        subs_settle_dead(w);
         drained = all_acknowledged(host);
         bool dead = false;
         for (int32_t rank = 0; rank < process_count(w); ++rank)
             dead = dead || process_dead(&w->processes[rank]);
-        const int64_t time_left = deadline - os_now_ns();
-        const int64_t cpu_left = cpu_left_ns(host, used);
-        const int64_t left = cpu_left < time_left ? cpu_left : time_left;
+        const int64_t now = os_now_ns();
+        int64_t left = INT64_MAX;
+        if (!ranks_acknowledged(host))
+            left = least(cpu_left_ns(host, used), began + GRACE_MS * INT64_C(1000000) - now);
         if (drained || dead || (killable && left <= 0)) {
             drained = drained && !dead;
             break;
         }
+        if (subs_until <= now) {
+            subs_kill(w, host->call);
+            subs_until = INT64_MAX;
+            continue;
+        }
+        left = least(left, subs_until == INT64_MAX ? INT64_MAX : subs_until - now);
         /* The ranks need at least that long to use up what they have left. */
-        host_wait(w->event, w->processes, process_count(w),
-                  killable ? (int32_t)((left + 999999) / 1000000) : GRACE_MS, &signals);
+        const unsigned wake =
+            wait_for_news(w,
+                          !killable           ? GRACE_MS
+                          : left == INT64_MAX ? -1
+                                              : (int32_t)((left + 999999) / 1000000),
+                          &signals);
+        if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && user_interrupted(w))
+            subs_until = os_now_ns() + GRACE_SUB_MS * INT64_C(1000000);
     }
     atomic_store_explicit(&w->seg.set->host_waiting, 0, memory_order_relaxed);
+    host_relay_end(w->event);
     return drained;
 }
 
@@ -203,7 +254,7 @@ void call_give_up(pld_host *host, pypto_status *status)
 {
     if (status->kind == PYPTO_ERROR_WORKER_DIED)
         report_states(host->w, host->call, status);
-    const bool drained = drain_failed_call(host);
+    const bool drained = drain_failed_call(host, status->kind == PYPTO_ERROR_INTERRUPTED);
     if (status->kind == PYPTO_ERROR_DEVICE)
         report_states(host->w, host->call, status);
     if (!drained)
@@ -225,8 +276,8 @@ static void post_held(pld_host *host)
 {
     if (!status_ok(host->status))
         segment_poison(&host->w->seg, host->call);
-    for (int32_t device = 0; device < host->w->device_count; ++device)
-        queue_post(&host->w->writers[device]);
+    for (int32_t consumer = 0; consumer < consumer_count(host->w); ++consumer)
+        queue_post(&host->w->writers[consumer]);
 }
 
 pypto_status call_host_function(pld_host *host)
@@ -251,7 +302,7 @@ pypto_status call_host_function(pld_host *host)
     fiber_destroy(host->main);
     if (host->holds)
         post_held(host);
-    for (int32_t device = 0; device < host->w->device_count; ++device)
-        host->last[device] = host->w->writers[device].sequence;
+    for (int32_t consumer = 0; consumer < consumer_count(host->w); ++consumer)
+        host->last[consumer] = host->w->writers[consumer].sequence;
     return host->status;
 }

@@ -4,7 +4,13 @@
 #include "base/text.h"
 #include "host/host.h"
 
+#include "runtime/args.h"
 #include "sched/describe.h"
+
+#include <string.h>
+
+/* Dynamic dimensions of a function. */
+#define MAX_DIM_NAMES (PYPTO_MAX_DIMS * 8)
 
 static pypto_status bad_table(const char *format, const char *name)
 {
@@ -15,12 +21,15 @@ static pypto_status check_param(const pld_function *f, const pld_param *param)
 {
     if (param->name == NULL)
         return bad_table("a parameter of function '%s' has no name", f->name);
-    if (f->plane != PLD_PLANE_HOST || param->kind == PLD_PARAM_SCALAR)
+    if ((f->plane != PLD_PLANE_HOST && f->plane != PLD_PLANE_SUB) ||
+        param->kind == PLD_PARAM_SCALAR)
         return STATUS_OK;
     if (param->kind == PLD_PARAM_WINDOW)
-        return bad_table(
-            "parameter '%s' of the host function is a window: windows are allocated in it",
-            param->name);
+        return bad_table(f->plane == PLD_PLANE_HOST
+                             ? "parameter '%s' of the host function is a window: windows are "
+                               "allocated in it"
+                             : "parameter '%s' of a SubWorker is a window, which only devices see",
+                         param->name);
     if (param->ndim < 0 || param->ndim > PYPTO_MAX_DIMS ||
         pypto_dtype_bytes((pypto_dtype)param->dtype) == 0)
         return bad_table("parameter '%s' has a bad element type or number of dimensions",
@@ -37,7 +46,7 @@ static pypto_status check_function(const pld_program *table, int32_t index)
     const pld_function *f = table->functions[index];
     if (f == NULL || f->name == NULL || f->file == NULL)
         return bad_table("a function of program '%s' is NULL or has no name or file", table->name);
-    if (index == table->host ? f->run_host == NULL : f->run == NULL)
+    if (f->plane != PLD_PLANE_SUB && (index == table->host ? f->run_host == NULL : f->run == NULL))
         return bad_table("function '%s' has no code: set pld_function.run or run_host", f->name);
     if (f->scratch_bytes < 0 || f->nparams < 0 || (f->nparams > 0 && f->params == NULL) ||
         f->ndims < 0 || (f->ndims > 0 && f->dims == NULL))
@@ -267,10 +276,10 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
     if (count != f->nparams || (count > 0 && args == NULL))
         return diag_status(DIAG_ARGUMENT_COUNT, "pass one argument per parameter",
                            "%s expects %d arguments, got %d", f->name, f->nparams, count);
-    if (f->ndims > PYPTO_MAX_DIMS * 8)
+    if (f->ndims > MAX_DIM_NAMES)
         return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
-    int64_t dims[PYPTO_MAX_DIMS * 8];
-    const char *bound_by[PYPTO_MAX_DIMS * 8];
+    int64_t dims[MAX_DIM_NAMES];
+    const char *bound_by[MAX_DIM_NAMES];
     for (int32_t i = 0; i < f->ndims; ++i)
         dims[i] = -1;
     for (int32_t i = 0; i < count; ++i) {
@@ -291,6 +300,40 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
             status = check_shape(f, param, &adopted, dims, bound_by);
         if (status_ok(status))
             status = check_world(f, param, &adopted, device_count);
+        if (!status_ok(status))
+            return status;
+    }
+    return STATUS_OK;
+}
+
+pypto_status check_sub_arguments(const pld_function *f, const pld_arg *args, int32_t count)
+{
+    char why[NAME_TEXT];
+    if (!args_fit(f, args, count, why, sizeof why))
+        return diag_status(DIAG_BAD_DISPATCH, NULL, "%s", why);
+    if (f->ndims > MAX_DIM_NAMES)
+        return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
+    int64_t dims[MAX_DIM_NAMES];
+    const char *bound_by[MAX_DIM_NAMES];
+    for (int32_t i = 0; i < f->ndims; ++i)
+        dims[i] = -1;
+    for (int32_t i = 0; i < count; ++i) {
+        if (args[i].kind != PLD_ARG_TENSOR)
+            continue;
+        const pld_param *param = &f->params[i];
+        const pld_tensor *view = args[i].tensor;
+        if (view->window != NULL)
+            return diag_status(DIAG_BAD_DISPATCH, "pass a tensor, which a kernel has filled",
+                               "parameter '%s' of SubWorker '%s' gets a window", param->name,
+                               f->name);
+        pypto_argument arg = {.kind = PLD_ARG_TENSOR};
+        arg.tensor = (pypto_tensor){
+            .data = view->data, .dtype = (pypto_dtype)view->dtype, .ndim = view->ndim};
+        memcpy(arg.tensor.shape, view->shape, sizeof arg.tensor.shape);
+        memcpy(arg.tensor.stride, view->stride, sizeof arg.tensor.stride);
+        pypto_status status = check_tensor(f, param, &arg, &arg.tensor, true);
+        if (status_ok(status))
+            status = check_shape(f, param, &arg.tensor, dims, bound_by);
         if (!status_ok(status))
             return status;
     }

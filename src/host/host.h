@@ -11,6 +11,7 @@
  *   persistent.c  windows that stay      resident.c  memory that stays
  *   records.c   records of calls
  *   attach.c    tensors in place         shared.c    memory for them
+ *   sub_workers.c  SubWorkers: start, death, end
  *
  * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
 #ifndef HOST_HOST_H
@@ -22,6 +23,7 @@
 #include "process/process.h"
 #include "runtime/args.h"
 #include "runtime/overlap.h"
+#include "runtime/protocol.h"
 #include "runtime/queue.h"
 #include "sched/fiber.h"
 
@@ -31,6 +33,7 @@
 
 struct pypto_program {
     _Atomic int64_t references;
+    uint64_t serial; /* programs loaded before it, and 1 */
     const pld_program *table;
     void *object; /* dlopen handle; NULL for a table of this process */
     char *path;   /* of the shared object, opened anew for each set of workers; NULL for a table */
@@ -95,7 +98,7 @@ typedef struct staged {
 typedef struct host_access {
     pld_tensor view;
     byte_range range;
-    int32_t device;
+    int32_t device; /* a consumer */
     bool writes;
     uint64_t sequence;
 } host_access;
@@ -143,10 +146,19 @@ struct pypto_worker {
     int event;
     int32_t device_count;
     int32_t *device_ids;
+    /* Consumers are numbered: devices first, then SubWorkers. Of each there are `processes`, `threads`, `writers`. */
+    int32_t sub_count;  /* that there is room for */
+    int32_t sub_wanted; /* that calls have */
+    sub_runner sub_runner;
+    void (*before_fork)(void *context);
+    void (*after_fork)(void *context, bool child);
+    uint64_t sub_serial; /* of the latest program when the first SubWorker that lives was forked */
+    bool forks_sub;      /* at the moment */
+    bool lost_sub; /* one has died: `outstanding` may be too high by what it was about to count */
     pypto_start start;
     process *processes; /* threads: only `channel` is used */
     pthread_t *threads;
-    int32_t thread_count;
+    int32_t thread_count; /* of devices */
     queue_memory queues;
     queue_writer *writers;
     heap_area staging;
@@ -215,7 +227,7 @@ struct pld_host {
     int32_t created_count;
     int64_t created_capacity;
     uint64_t
-        last[PYPTO_MAX_RANKS]; /* per device: its last record, when the host function has run */
+        last[MAX_CONSUMERS]; /* per consumer: its last record, when the host function has run */
     int32_t line;
     fiber *main;
     fiber *fiber;
@@ -230,6 +242,9 @@ PYPTO_NODISCARD pypto_status check_arguments(const pld_function *function, int32
 bool host_adopt(const pld_param *param, int32_t *dtype, int32_t ndim, int64_t *shape,
                 int64_t *stride);
 PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
+/* The tensors of a call of a function of plane SUB against its parameters. */
+PYPTO_NODISCARD pypto_status check_sub_arguments(const pld_function *function, const pld_arg *args,
+                                                 int32_t count);
 
 /* staging.c: stage_in fills host->staged and host->args; stage_out copies results back;
  * stage_release gives the blocks back (always call it). */
@@ -306,6 +321,9 @@ PYPTO_NODISCARD pypto_status persistent_begin(pld_host *host);
 PYPTO_NODISCARD pypto_status persistent_end(pld_host *host, bool failed);
 void persistent_destroy(pypto_worker *w);
 
+/* program.c: the serial number of the latest. */
+uint64_t programs_loaded(void);
+
 /* workers.c */
 PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);
 bool workers_full(const pypto_worker *w); /* no further program can be loaded */
@@ -316,8 +334,41 @@ bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool
 void workers_detach(pypto_worker *w, int64_t offset, int64_t bytes);
 /* attach_forget() for every set that is not in use just now. */
 void workers_forget_file(uint64_t device, uint64_t inode);
+/* The answer of a consumer to what it was sent last. */
+PYPTO_NODISCARD pypto_status workers_await_answer(pypto_worker *w, int32_t consumer,
+                                                  const char *what);
 /* Kills what is left of a set that cannot go on. */
 void workers_kill(pypto_worker *w);
+
+/* sub_workers.c */
+static inline int32_t consumer_count(const pypto_worker *w)
+{
+    return w->device_count + w->sub_count;
+}
+static inline bool sub_lives(const pypto_worker *w, int32_t consumer)
+{
+    return w->processes[consumer].channel >= 0;
+}
+/* Takes over what the options say of them. */
+void subs_configure(pypto_worker *w, const pypto_worker_options *options);
+/* Starts those that are missing. */
+PYPTO_NODISCARD pypto_status subs_start(pypto_worker *w);
+/* Tells them of a program, where it calls some. */
+PYPTO_NODISCARD pypto_status subs_load(pypto_worker *w, const pypto_program *program, int32_t id);
+bool program_calls_subs(const pld_program *table);
+/* Those that live map a file as the ranks do; one forked later finds it. False when one cannot. */
+bool subs_attach(pypto_worker *w, const attach_message *message, int fd);
+void subs_detach(pypto_worker *w, const attach_message *message);
+/* Which one is to run a function next; -1: there is none. */
+int32_t subs_choose(const pld_host *host, const pld_function *function);
+/* Whether one of them is dead that has not done its part of a call. */
+bool subs_have_failed(const pld_host *host);
+/* Settles what dead ones have left: fails the calls that they have not done their part of, and has the set go on. */
+void subs_settle_dead(pypto_worker *w);
+/* Kills those that run a function of the call, and settles them. */
+void subs_kill(pypto_worker *w, uint64_t call);
+/* Ends all. */
+void subs_end(pypto_worker *w);
 
 /* call.c */
 /* Runs the host function, which posts its dispatches. */
@@ -334,6 +385,9 @@ void call_give_up(pld_host *host, pypto_status *status);
 
 /* run.c: ends all that is in flight. */
 void runs_finish(pypto_worker *w);
+/* run.c: the calls in flight, oldest first: the first one, and the next. */
+pld_host *runs_first(const pypto_worker *w);
+pld_host *runs_next(const pld_host *host);
 
 /* deadlock.c, report.c: each describes the state of the set as it is now. */
 pypto_status report_failure(pypto_worker *w, uint64_t call);

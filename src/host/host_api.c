@@ -231,13 +231,11 @@ static void check_dispatch(pld_host *host, int64_t device, const pld_function *w
     }
 }
 
-void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wrapper,
-                   const pld_arg *given, int32_t count)
+/* Posts a dispatch to a consumer. */
+static void post(pld_host *host, int32_t device, const pld_function *wrapper, int32_t index,
+                 const pld_arg *given, int32_t count)
 {
     pypto_worker *w = host->w;
-    const int32_t index = wrapper_index(host, wrapper);
-    check_dispatch(host, device_wanted, wrapper, given, count);
-    const int32_t device = (int32_t)device_wanted;
     const pld_arg *args = host->holds ? resident_arguments(host, device, given, count) : given;
     if (segment_poisoned(&w->seg, host->call, memory_order_relaxed))
         host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */
@@ -268,4 +266,28 @@ void(pld_dispatch)(pld_host *host, int64_t device_wanted, const pld_function *wr
                                           : queue_publish(&w->writers[device], record);
     if (!order_record(host, device, sequence, wrapper, args, count))
         host_leave(host, diag_no_memory());
+}
+
+void(pld_dispatch)(pld_host *host, int64_t device, const pld_function *wrapper, const pld_arg *args,
+                   int32_t count)
+{
+    const int32_t index = wrapper_index(host, wrapper);
+    check_dispatch(host, device, wrapper, args, count);
+    post(host, (int32_t)device, wrapper, index, args, count);
+}
+
+void(pld_call_sub)(pld_host *host, const pld_function *function, const pld_arg *args, int32_t count)
+{
+    const int32_t index = function_index(host->table, function, PLD_PLANE_SUB);
+    if (index < 0)
+        host_error(host, DIAG_BAD_DISPATCH, NULL, "'%s' is no SubWorker of program '%s'",
+                   function->name, host->table->name);
+    pypto_status status = check_sub_arguments(function, args, count);
+    if (!status_ok(status))
+        host_leave(host, status);
+    const int32_t consumer = subs_choose(host, function);
+    if (consumer < 0)
+        host_error(host, DIAG_BAD_DISPATCH, "set pypto_worker_options.sub_workers",
+                   "SubWorker '%s' is called, but the worker set has none", function->name);
+    post(host, consumer, function, index, args, count);
 }

@@ -4,7 +4,8 @@
  * On one device a dispatch comes after every earlier one that passes a window of the same domain, or
  * touches the same host memory, one of the two writing. Among devices it comes after those that write
  * host memory that it reads; dispatches that only write wait for nobody, since they may be meant to
- * fill one tensor together, in step with each other. */
+ * fill one tensor together, in step with each other. SubWorkers are in step with nobody: with them it is as on
+ * one device. */
 #include "host/host.h"
 
 #include "base/alloc.h"
@@ -121,11 +122,13 @@ void order_check_domains(pld_host *host)
 
 /* ---- host memory ---- */
 
-static bool comes_after(const host_access *earlier, int32_t device, const pld_tensor *view,
-                        byte_range range, pld_direction direction)
+static bool comes_after(const pld_host *host, const host_access *earlier, int32_t device,
+                        const pld_tensor *view, byte_range range, pld_direction direction)
 {
-    const bool conflict = earlier->device == device ? earlier->writes || direction != PLD_IN
-                                                    : earlier->writes && direction != PLD_OUT;
+    const int32_t subs = host->w->device_count; /* from here on */
+    const bool alone = earlier->device == device || earlier->device >= subs || device >= subs;
+    const bool conflict =
+        alone ? earlier->writes || direction != PLD_IN : earlier->writes && direction != PLD_OUT;
     return conflict && views_overlap(&earlier->view, earlier->range, view, range);
 }
 
@@ -135,7 +138,7 @@ static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *v
     const byte_range range = view_range(view);
     for (int64_t i = 0; i < host->w->order.access_count; ++i) {
         const host_access *earlier = &host->w->order.accesses[i];
-        if (comes_after(earlier, device, view, range, direction) &&
+        if (comes_after(host, earlier, device, view, range, direction) &&
             !add_dep(host, earlier->device, earlier->sequence))
             return false;
     }

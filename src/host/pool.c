@@ -2,7 +2,7 @@
  *
  * A call takes an idle set with the same number of devices and the same way of starting (device ids
  * are only names, so they are set anew), runs, and gives it back. At most two sets idle; the one
- * unused for longest goes. An idle set sleeps and costs no CPU. */
+ * unused for longest goes. An idle set sleeps and costs no CPU. SubWorkers are made for each call and end with it. */
 #include "host/host.h"
 
 #include <pypto/worker.h>
@@ -43,7 +43,8 @@ static pypto_worker *take_idle(const pypto_worker_options *options)
     pypto_worker *found = NULL;
     lock_pool();
     for (pypto_worker **link = &idle_sets; *link != NULL; link = &(*link)->next_idle) {
-        if ((*link)->device_count == options->device_count && (*link)->start == options->start) {
+        if ((*link)->device_count == options->device_count && (*link)->start == options->start &&
+            (*link)->sub_count >= options->sub_workers) {
             found = *link;
             *link = found->next_idle;
             break;
@@ -114,11 +115,13 @@ pypto_status pypto_call(const pypto_worker_options *options, pypto_program *prog
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
+    subs_configure(w, options);
     if (options->records != NULL || records_wanted(w))
         status = pypto_worker_set_records(w, options->records);
     if (status_ok(status))
         status = pypto_worker_run(w, program, args, count);
     w->interrupted = NULL;
+    subs_end(w);
     if (w->usable)
         close_chain(give_idle(w));
     else

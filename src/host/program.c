@@ -5,6 +5,13 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+static _Atomic uint64_t loaded;
+
+uint64_t programs_loaded(void)
+{
+    return atomic_load_explicit(&loaded, memory_order_acquire);
+}
+
 static pypto_status make_program(const pld_program *table, void *object, const char *path,
                                  pypto_program **program)
 {
@@ -19,6 +26,7 @@ static pypto_status make_program(const pld_program *table, void *object, const c
         return diag_no_memory();
     }
     atomic_store_explicit(&p->references, 1, memory_order_relaxed);
+    p->serial = atomic_fetch_add_explicit(&loaded, 1, memory_order_acq_rel) + 1;
     p->table = table;
     p->object = object;
     p->path = full;

@@ -160,7 +160,8 @@ pypto_status records_begin(pld_host *host)
 
 int64_t records_log(const pld_host *host, int32_t device)
 {
-    return host->recording == NULL
+    /* SubWorkers note nothing. */
+    return host->recording == NULL || device >= host->w->device_count
                ? 0
                : (int64_t)((const char *)host->recording->logs[device] - host->w->seg.base);
 }

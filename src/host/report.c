@@ -28,6 +28,10 @@ const char *report_buffer(const pypto_worker *w, int32_t program, int32_t buffer
 
 void report_rank(text *out, const pypto_worker *w, int32_t rank)
 {
+    if (rank >= w->device_count) {
+        text_printf(out, "SubWorker %d", rank - w->device_count);
+        return;
+    }
     text_printf(out, "rank %d", rank);
     if (w->device_ids[rank] != rank)
         text_printf(out, " (device %d)", w->device_ids[rank]);
@@ -188,6 +192,19 @@ void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
     }
     for (int32_t rank = 0; rank < w->device_count; ++rank)
         text_free(&states[rank]);
+    for (int32_t sub = w->device_count; sub < consumer_count(w); ++sub) {
+        text line = {0};
+        text_add(&line, "  ");
+        report_rank(&line, w, sub);
+        text_add(&line, ": ");
+        if (sub_lives(w, sub))
+            add_state(&line, w, call, sub);
+        else
+            text_add(&line, "dead");
+        if (!line.failed && sub < w->device_count + w->sub_wanted)
+            diag_note(status, "%s", line.bytes);
+        text_free(&line);
+    }
 }
 
 /* ---- first cause ---- */
@@ -202,7 +219,7 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
 {
     const failure_record *first = NULL;
     int32_t first_rank = -1;
-    for (int32_t rank = 0; rank < w->device_count; ++rank) {
+    for (int32_t rank = 0; rank < consumer_count(w); ++rank) {
         const failure_record *f = &segment_rank(&w->seg, rank)->failure[call_slot(call)];
         const uint64_t order = atomic_load_explicit(&f->order, memory_order_acquire);
         if (order == 0 || f->call != call)
@@ -223,6 +240,8 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
              "%s failed on %s: %s", f != NULL ? f->name : "a task",
              who.failed ? "a rank" : who.bytes, first->text);
     text_free(&who);
+    if (first->note[0] != '\0')
+        diag_note(&status, "%s", first->note);
     return status;
 }
 

@@ -7,7 +7,8 @@
 
 const pld_function *report_function(const pypto_worker *w, int32_t program, int32_t function);
 const char *report_buffer(const pypto_worker *w, int32_t program, int32_t buffer);
-/* "rank 1 (device 5)": rank and device are the same thing twice only when the ids are 0, 1, 2 ... */
+/* "rank 1 (device 5)": rank and device are the same thing twice only when the ids are 0, 1, 2 ... Behind
+ * the ranks, "SubWorker 0". */
 void report_rank(text *out, const pypto_worker *w, int32_t rank);
 /* Those of a mask: "rank 1, rank 4 to rank 63". */
 void report_ranks(text *out, const pypto_worker *w, uint64_t ranks);

@@ -207,12 +207,13 @@ static void place_view(pld_host *host, int32_t device, pld_tensor *view)
                        (long long)row, (long long)((high - 1 - s->low) / s->row_bytes), name);
         char *at = s->tensor->rows == NULL ? (char *)(intptr_t)image : s->tensor->rows[row];
         const resident *block = find(host->w, at, at + s->row_bytes);
-        if (block->rank != device && s->tensor->rows == NULL)
+        const bool elsewhere = block->rank != device && device < host->w->device_count;
+        if (elsewhere && s->tensor->rows == NULL)
             host_error(host, DIAG_BAD_RESIDENT,
                        "allocate it with the number of that rank, or dispatch it where it is",
                        "'%s' is dispatched on rank %d, but is resident on rank %d", name, device,
                        block->rank);
-        if (block->rank != device)
+        if (elsewhere)
             host_error(host, DIAG_BAD_RESIDENT,
                        "let its worker_ids say where rows are dispatched, or dispatch them where "
                        "they are",

@@ -153,6 +153,17 @@ static void run_append(pypto_run *run)
     ++w->run_count;
 }
 
+pld_host *runs_first(const pypto_worker *w)
+{
+    return w->runs != NULL ? &w->runs->host : NULL;
+}
+
+pld_host *runs_next(const pld_host *host)
+{
+    const pypto_run *run = (const pypto_run *)(const void *)host; /* its first member */
+    return run->next != NULL ? &run->next->host : NULL;
+}
+
 /* ---- ending ---- */
 
 /* Its windows go back to the heap once the ranks have cleared them. */
@@ -162,7 +173,7 @@ static void release_windows(pld_host *host, bool failed, pypto_status *status)
     if (!w->usable)
         return;
     if (w->run_count == 1)
-        queue_shrink(&w->queues, w->writers, w->device_count);
+        queue_shrink(&w->queues, w->writers, consumer_count(w));
     pypto_status released = w->persistent == PYPTO_PERSISTENT_OFF ? windows_release(host)
                                                                   : persistent_end(host, failed);
     if (!status_ok(released)) {
@@ -256,7 +267,9 @@ static void run_begin(pypto_run *run)
     host->lint = w->lint;
     host->call = w->call = next_call(w);
     for (int32_t device = 0; device < w->device_count; ++device)
-        w->posted_before[device] = host->last[device] = w->writers[device].sequence;
+        w->posted_before[device] = w->writers[device].sequence;
+    for (int32_t consumer = 0; consumer < consumer_count(w); ++consumer)
+        host->last[consumer] = w->writers[consumer].sequence;
     pypto_status status = workers_load(w, run->program, &host->program_id);
     if (status_ok(status) && w->persistent != PYPTO_PERSISTENT_OFF)
         status = persistent_begin(&run->host);
@@ -333,6 +346,8 @@ static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_
         if (status_ok(status))
             status = check_usable(w, program); /* a failure may have cost the set a worker */
     }
+    if (status_ok(status) && program_calls_subs(program->table))
+        status = subs_start(w);
     if (!status_ok(status)) {
         run_discard(made);
         return status;

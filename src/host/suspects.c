@@ -102,10 +102,31 @@ static bool at_one_distance(const look *l, const wait_entry *wait, int32_t *dist
     return seen > 0;
 }
 
+/* The ranks that a SubWorker waits for, also through others of its kind. */
+static uint64_t behind_sub(const look *l, int32_t consumer, int32_t depth)
+{
+    const rank_header *h = segment_rank(&l->w->seg, consumer);
+    const uint32_t count = atomic_load_explicit(&h->wait_count, memory_order_relaxed);
+    uint64_t ranks = 0;
+    for (uint32_t i = 0; i < count && i < WAIT_SLOTS; ++i) {
+        wait_entry wait;
+        wait_copy(&wait, &h->waits[i]);
+        if (wait.device < l->w->device_count)
+            ranks |= bit(wait.device);
+        else if (depth > 0)
+            ranks |= behind_sub(l, wait.device, depth - 1);
+    }
+    return ranks;
+}
+
 /* Who could still satisfy a wait: whose cell it is by the look of it, else who has not notified it
  * yet (the one of them that it would be by the look of the other notifies), else anybody. */
 static uint64_t suspects_of(const look *l, int32_t rank, const wait_entry *wait)
 {
+    if (wait->kind == WAIT_DISPATCH && wait->device >= l->w->device_count) {
+        const uint64_t behind = behind_sub(l, wait->device, l->w->sub_count);
+        return behind != 0 ? behind : bit(rank);
+    }
     if (wait->kind == WAIT_DISPATCH || wait->kind == WAIT_COLLECTIVE)
         return bit(wait->device);
     int32_t dim;

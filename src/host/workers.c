@@ -39,11 +39,13 @@ static void after_fork_child(void)
     for (pypto_worker *w = live_sets; w != NULL; w = w->next) {
         w->foreign = true;
         w->usable = false;
-        for (int32_t i = 0; i < w->device_count; ++i)
+        for (int32_t i = 0; i < consumer_count(w); ++i)
             process_disown(&w->processes[i]);
-        os_close(&w->event);
         attach_disown(w);
-        w->seg.transport->detach(&w->seg);
+        if (!w->forks_sub) { /* else this process goes on as one of its SubWorkers */
+            os_close(&w->event);
+            w->seg.transport->detach(&w->seg);
+        }
         pthread_mutex_init(&w->lock, NULL); /* it may have been held by a thread that is not here */
     }
     live_sets = NULL;
@@ -91,6 +93,9 @@ pypto_status workers_check_options(const pypto_worker_options *options)
         options->start != PYPTO_START_THREAD)
         return diag_status(DIAG_WORKER_START, "use a PYPTO_START_ constant",
                            "%d is no way to start workers", (int)options->start);
+    if (options->sub_workers < 0 || options->sub_workers > MAX_SUB_WORKERS)
+        return diag_status(DIAG_WORKER_START, "use 0 to 64 of them", "%d SubWorkers were asked for",
+                           options->sub_workers);
     for (int32_t i = 0; i < options->device_count; ++i) {
         if (options->device_ids[i] < 0)
             return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "device ids must be non-negative");
@@ -186,10 +191,22 @@ static pypto_status greet_rank(pypto_worker *w, int32_t rank)
                        rank);
 }
 
-/* Waits for one answer of a rank. */
+/* "the worker of rank 1", "SubWorker 0" */
+static const char *consumer_text(const pypto_worker *w, int32_t consumer, char *text, size_t bytes)
+{
+    if (consumer < w->device_count)
+        snprintf(text, bytes, "the worker of rank %d", consumer);
+    else
+        snprintf(text, bytes, "SubWorker %d", consumer - w->device_count);
+    return text;
+}
+
+/* Waits for one answer of a consumer. */
 static pypto_status await_answer(pypto_worker *w, int32_t rank, channel_message *message,
                                  const char *what)
 {
+    char who[64];
+    consumer_text(w, rank, who, sizeof who);
     if (channel_receive(w->processes[rank].channel, -1, message) != CHANNEL_OK ||
         message->type != MESSAGE_ANSWER || message->bytes != sizeof(answer_message)) {
         char how[64] = "unknown status";
@@ -197,15 +214,22 @@ static pypto_status await_answer(pypto_worker *w, int32_t rank, channel_message 
             process_kill(&w->processes[rank]);
             process_describe_exit(&w->processes[rank], how, sizeof how);
         }
-        return diag_status(DIAG_WORKER_START, NULL,
-                           "the worker of rank %d (pid %lld) ended (%s) %s", rank,
+        return diag_status(DIAG_WORKER_START, NULL, "%s (pid %lld) ended (%s) %s", who,
                            (long long)w->processes[rank].pid, how, what);
     }
     const answer_message *answer = (const answer_message *)(const void *)message->payload;
     if (answer->ok != 0)
         return STATUS_OK;
-    return diag_status(DIAG_WORKER_START, NULL, "the worker of rank %d failed %s: %s", rank, what,
-                       answer->text);
+    return diag_status(DIAG_WORKER_START, NULL, "%s failed %s: %s", who, what, answer->text);
+}
+
+pypto_status workers_await_answer(pypto_worker *w, int32_t consumer, const char *what)
+{
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    pypto_status status =
+        message == NULL ? diag_no_memory() : await_answer(w, consumer, message, what);
+    alloc_free(message);
+    return status;
 }
 
 static pypto_status await_answers(pypto_worker *w, const char *what)
@@ -247,7 +271,7 @@ static pypto_status start_ranks(pypto_worker *w, const char *title)
 static pypto_status init_memory(pypto_worker *w)
 {
     const transport *t = w->start == PYPTO_START_THREAD ? &transport_threads : &transport_shm;
-    pypto_status status = t->create(w->device_count, &w->seg);
+    pypto_status status = t->create(w->device_count, w->sub_count, &w->seg);
     if (!status_ok(status))
         return status;
     const set_header *set = w->seg.set;
@@ -256,7 +280,7 @@ static pypto_status init_memory(pypto_worker *w)
     heap_init(&w->files_area, set->files_bytes, HEAP_ALIGN);
     w->queues.seg = &w->seg;
     heap_init(&w->queues.area, set->control_bytes, HEAP_ALIGN);
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
+    for (int32_t rank = 0; status_ok(status) && rank < consumer_count(w); ++rank)
         status = queue_writer_init(&w->writers[rank], &w->queues, segment_rank(&w->seg, rank));
     return status;
 }
@@ -264,6 +288,7 @@ static pypto_status init_memory(pypto_worker *w)
 static pypto_worker *make_set(const pypto_worker_options *options)
 {
     const int32_t n = options->device_count;
+    const int32_t consumers = n + options->sub_workers;
     pypto_worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
     if (w == NULL)
         return NULL;
@@ -272,6 +297,8 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->maps = -1;
     w->seg.fd = -1;
     w->device_count = n;
+    w->sub_count = options->sub_workers;
+    subs_configure(w, options);
     w->start = options->start;
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
@@ -282,13 +309,13 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     if (w->persistent != PYPTO_PERSISTENT_OFF)
         w->kept = alloc_zeroed(RANK_PROGRAMS, (int64_t)sizeof *w->kept);
     w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
-    w->processes = alloc_zeroed(n, (int64_t)sizeof *w->processes);
-    w->threads = alloc_zeroed(n, (int64_t)sizeof *w->threads);
-    w->writers = alloc_zeroed(n, (int64_t)sizeof *w->writers);
+    w->processes = alloc_zeroed(consumers, (int64_t)sizeof *w->processes);
+    w->threads = alloc_zeroed(consumers, (int64_t)sizeof *w->threads);
+    w->writers = alloc_zeroed(consumers, (int64_t)sizeof *w->writers);
     w->slice_reserved = alloc_zeroed(n, (int64_t)sizeof *w->slice_reserved);
     w->posted_before = alloc_zeroed(n, (int64_t)sizeof *w->posted_before);
     if (w->processes != NULL)
-        for (int32_t i = 0; i < n; ++i)
+        for (int32_t i = 0; i < consumers; ++i)
             w->processes[i] = PROCESS_NONE;
     if (w->device_ids != NULL)
         memcpy(w->device_ids, options->device_ids, (size_t)n * sizeof *w->device_ids);
@@ -316,6 +343,8 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
         status = start_ranks(w, options->title);
     if (status_ok(status))
         status = pypto_worker_set_records(w, options->records);
+    if (status_ok(status))
+        status = subs_start(w);
     if (!status_ok(status)) {
         pypto_worker_close(w);
         return status;
@@ -352,7 +381,9 @@ static pypto_status send_program(pypto_worker *w, const pypto_program *program, 
                          fd < 0 ? 0 : 1) != CHANNEL_OK)
             status = diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
     os_close(&fd);
-    return status_ok(status) ? await_answers(w, "while loading the program") : status;
+    if (status_ok(status))
+        status = await_answers(w, "while loading the program");
+    return status_ok(status) ? subs_load(w, program, id) : status;
 }
 
 bool workers_full(const pypto_worker *w)
@@ -421,7 +452,7 @@ bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool
                                                   &message, sizeof message, &fd, 1) == CHANNEL_OK)
         ++sent;
     /* A rank that is gone is reported by the call that waits for it. */
-    if (ranks_agree(w, sent) && sent == w->device_count)
+    if (ranks_agree(w, sent) && sent == w->device_count && subs_attach(w, &message, fd))
         return true;
     workers_detach(w, offset, bytes);
     return false;
@@ -435,6 +466,7 @@ void workers_detach(pypto_worker *w, int64_t offset, int64_t bytes)
          ++rank)
         (void)channel_send(w->processes[rank].channel, MESSAGE_DETACH, &message, sizeof message,
                            NULL, 0);
+    subs_detach(w, &message);
 }
 
 void workers_forget_file(uint64_t device, uint64_t inode)
@@ -469,6 +501,7 @@ void workers_kill(pypto_worker *w)
         process_send_kill(&w->processes[rank]);
     for (int32_t rank = 0; rank < w->device_count; ++rank)
         process_kill(&w->processes[rank]);
+    subs_end(w);
 }
 
 static void end_ranks(pypto_worker *w)
@@ -491,8 +524,10 @@ void pypto_worker_close(pypto_worker *w)
         runs_finish(w);
         pthread_mutex_unlock(&w->lock);
         delist(w);
-        if (w->processes != NULL && w->threads != NULL)
+        if (w->processes != NULL && w->threads != NULL) {
+            subs_end(w);
             end_ranks(w);
+        }
         if (w->seg.transport != NULL)
             w->seg.transport->detach(&w->seg);
         os_close(&w->event);
@@ -506,7 +541,7 @@ void pypto_worker_close(pypto_worker *w)
     heap_destroy(&w->staging);
     heap_destroy(&w->heap);
     heap_destroy(&w->queues.area);
-    for (int32_t i = 0; w->writers != NULL && i < w->device_count; ++i)
+    for (int32_t i = 0; w->writers != NULL && i < consumer_count(w); ++i)
         queue_writer_destroy(&w->writers[i]);
     pthread_mutex_destroy(&w->lock);
     alloc_free(w->device_ids);

@@ -432,6 +432,7 @@ bool op_allowed(const op_def *op, pld_plane plane)
     case PLD_PLANE_HOST: return op->on_host;
     case PLD_PLANE_CHIP: return op->on_chip;
     case PLD_PLANE_CORE: return op->in_core;
+    case PLD_PLANE_SUB: break;
     }
     return false;
 }

@@ -426,7 +426,7 @@ static void print_world_dims(text *out, const ir_function *f)
 
 void ir_print_function(text *out, const ir_function *f)
 {
-    static const char *const planes[] = {"host", "chip", "core"};
+    static const char *const planes[] = {"host", "chip", "core", "sub"};
 
     text_printf(out, "%s %s", planes[f->plane], f->name);
     if (f->c_name != NULL && strcmp(f->c_name, f->name) != 0)

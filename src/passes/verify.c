@@ -271,6 +271,7 @@ static void check_call(verifier *v, const ir_stmt *s)
     if (callee == NULL)
         return;
     bool planes = (v->f->plane == PLD_PLANE_HOST && callee->plane == PLD_PLANE_CHIP) ||
+                  (v->f->plane == PLD_PLANE_HOST && callee->plane == PLD_PLANE_SUB) ||
                   (v->f->plane == PLD_PLANE_CHIP && callee->plane == PLD_PLANE_CORE) ||
                   (v->f->plane == PLD_PLANE_CORE && callee->plane == PLD_PLANE_CORE);
     if (!planes)
@@ -279,6 +280,8 @@ static void check_call(verifier *v, const ir_stmt *s)
         fail(v, "callee '%s' does not stand before its caller", callee->name);
     else if (s->operand_count != callee->params.count)
         fail(v, "a call of '%s' with %d arguments", callee->name, s->operand_count);
+    else if (callee->plane == PLD_PLANE_SUB && (s->device != NULL || s->spread != NULL))
+        fail(v, "a device for '%s', which runs on none", callee->name);
     else if (s->device != NULL && v->f->plane != PLD_PLANE_HOST)
         fail(v, "a device in a function that runs on one");
     else if (s->spread != NULL && (v->f->plane != PLD_PLANE_HOST || s->device != NULL))

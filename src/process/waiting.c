@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define MAX_PROCESSES 64
+#define MAX_PROCESSES 128
 #define MAX_RELAYS 64
 
 static pthread_mutex_t relay_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -55,7 +55,7 @@ static dispatch *take_dispatch(rank *r)
     return d;
 }
 
-static bool reserve_arguments(dispatch *d, int32_t count)
+bool dispatch_reserve_args(dispatch *d, int32_t count)
 {
     if (!arg_list_reserve(&d->arguments, count))
         return false;
@@ -175,7 +175,7 @@ static void fill_tensor(dispatch *d, int32_t i, const queue_arg *from)
     tensor->data = slice + from->data;
 }
 
-static void fill_args(dispatch *d)
+void dispatch_fill_args(dispatch *d)
 {
     const queue_arg *from = record_args(d->record);
     for (int32_t i = 0; i < d->record->item_count; ++i) {
@@ -192,7 +192,7 @@ static void fill_args(dispatch *d)
 static void record_no_memory(rank *r, const queue_record *record, int32_t function, int32_t line)
 {
     sched_fail(&r->s, record->call, record->program, function, line, DIAG_OUT_OF_MEMORY,
-               "memory is exhausted on this rank");
+               "memory is exhausted on this rank", NULL);
 }
 
 void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line)
@@ -222,15 +222,19 @@ pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments
 
 static void start_wrapper(dispatch *d)
 {
+    if (d->owner->s.uncounted) {
+        sub_ready(d);
+        return;
+    }
     const int32_t function = d->record->function;
-    pld_core *core = reserve_arguments(d, d->record->item_count)
+    pld_core *core = dispatch_reserve_args(d, d->record->item_count)
                          ? dispatch_core(d, function, &d->arguments)
                          : NULL;
     if (core == NULL) {
         dispatch_no_memory(d, function, 0);
         return;
     }
-    fill_args(d);
+    dispatch_fill_args(d);
     if (d->log != NULL) {
         core->log = d->log;
         tracing_begun(d);
@@ -282,9 +286,10 @@ static void dispatch_ready(void *context, node *n)
 static void count_waiting(rank *r)
 {
     const bool waits = r->s.outer != NULL;
-    if (waits == r->counted_waiting)
+    _Atomic uint32_t *counted = &r->s.header->counted_waiting;
+    if (waits == (atomic_load_explicit(counted, memory_order_relaxed) != 0))
         return;
-    r->counted_waiting = waits;
+    atomic_store_explicit(counted, waits, memory_order_relaxed);
     atomic_fetch_add_explicit(&r->s.seg.set->dispatch_waiters, waits ? 1 : -1,
                               memory_order_seq_cst);
 }
@@ -335,6 +340,7 @@ static void drop_call(rank *r, uint64_t call)
 {
     const int slot = call_slot(call);
     sched_drop(&r->s, call);
+    sub_drop(r, call);
     for (outer_wait **link = &r->s.outer; *link != NULL;) {
         const uint64_t waiting = call_of(waiting_dispatch(*link));
         if (waiting <= call && call_slot(waiting) == slot)
@@ -517,11 +523,12 @@ void rank_loop(rank *r)
     /* A library loaded with -ffast-math may have switched denormals off for the thread that we
      * inherit from; results must not depend on it. */
     fesetenv(FE_DFL_ENV);
-    atomic_fetch_add_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
+    if (!r->s.uncounted)
+        atomic_fetch_add_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     if (r->debugged)
         await_debugger(r);
     while (!atomic_load_explicit(&r->ending, memory_order_acquire)) {
-        if (obey_poison(r) || (r->s.outer != NULL && start_waiting(r)))
+        if (obey_poison(r) || (r->s.outer != NULL && start_waiting(r)) || sub_run(r))
             continue;
         /* What is ready comes before what is new, so that a long queue does not become a heap of
          * started dispatches. */
@@ -529,7 +536,8 @@ void rank_loop(rank *r)
             continue;
         sched_turn(&r->s);
     }
-    atomic_fetch_sub_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
+    if (!r->s.uncounted)
+        atomic_fetch_sub_explicit(&r->s.seg.set->running, 1, memory_order_seq_cst);
     /* Whatever was running is dropped: the set is being closed. */
     for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
         sched_drop(&r->s, UINT64_MAX - (uint64_t)slot);

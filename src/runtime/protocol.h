@@ -10,6 +10,8 @@
 #ifndef RUNTIME_PROTOCOL_H
 #define RUNTIME_PROTOCOL_H
 
+#include "transport/transport.h"
+
 #include <pypto/program.h>
 
 #define PROTOCOL_VERSION 2u
@@ -57,5 +59,25 @@ typedef struct answer_message {
 
 /* A rank as a thread of the host: serves `channel` until it closes. */
 int worker_serve_thread(int channel);
+
+/* Runs the functions of a SubWorker that have no code of their own. */
+typedef struct sub_runner {
+    void (*run)(void *context, const pld_function *function, pld_sub *sub, const pld_arg *args);
+    void *context;
+} sub_runner;
+
+/* What a SubWorker has from the host, being a copy or a thread of it: so there is no greeting. */
+typedef struct sub_start {
+    int channel; /* taken over */
+    int host_event;
+    segment seg;    /* a forked one: the host's own view; a thread: a view without descriptor */
+    int32_t number; /* of its header and queue */
+    const pld_program *const *programs; /* by id; only read at the start */
+    int32_t program_count;
+    sub_runner runner;
+} sub_start;
+
+/* Answers (ANSWER), then serves until the channel closes. */
+int worker_serve_sub(const sub_start *start);
 
 #endif

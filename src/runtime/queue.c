@@ -58,13 +58,21 @@ static void recycle(queue_writer *w)
     }
 }
 
+pypto_status queue_restart(queue_writer *w)
+{
+    for (int32_t i = 0; i < w->block_count; ++i)
+        heap_give(&w->memory->area, w->blocks[i].offset, w->blocks[i].bytes);
+    w->block_count = 0;
+    pypto_status status = add_block(w, 0);
+    if (status_ok(status))
+        w->header->queue_offset = w->memory->seg->set->control_offset + w->blocks[0].offset;
+    return status;
+}
+
 pypto_status queue_writer_init(queue_writer *w, queue_memory *memory, rank_header *header)
 {
     *w = (queue_writer){.memory = memory, .header = header};
-    pypto_status status = add_block(w, 0);
-    if (status_ok(status))
-        header->queue_offset = memory->seg->set->control_offset + w->blocks[0].offset;
-    return status;
+    return queue_restart(w);
 }
 
 void queue_writer_destroy(queue_writer *w)
@@ -140,7 +148,10 @@ void queue_shrink(queue_memory *memory, queue_writer *writers, int32_t count)
 
 void queue_reader_init(queue_reader *r, const segment *seg, rank_header *header)
 {
-    *r = (queue_reader){.seg = seg, .header = header, .block = header->queue_offset};
+    *r = (queue_reader){.seg = seg,
+                        .header = header,
+                        .block = header->queue_offset,
+                        .taken = atomic_load_explicit(&header->taken, memory_order_acquire)};
 }
 
 queue_record *queue_peek(queue_reader *r)

@@ -106,6 +106,8 @@ typedef struct queue_writer {
 PYPTO_NODISCARD pypto_status queue_writer_init(queue_writer *w, queue_memory *memory,
                                                rank_header *header);
 void queue_writer_destroy(queue_writer *w);
+/* For a consumer that begins anew, everything being complete: it finds the next record in a block of its own. */
+PYPTO_NODISCARD pypto_status queue_restart(queue_writer *w);
 
 /* Room for a record with so many parts, header filled but for program, function. Only one at a
  * time; queue_append() ends it. */

@@ -4,6 +4,7 @@
  *   loop.c   records: taking them, the order among dispatches, completion, poison
  *   task.c   what a running wrapper submits: tasks, the order among them, blocks
  *   tracing.c   notes of all that, for calls that are recorded
+ *   sub.c    in a SubWorker, which has the same loop: its functions, instead of wrappers and tasks
  *
  * Everything here belongs to the rank's thread, but for `ending` and `programs`. */
 #ifndef RUNTIME_RANK_H
@@ -69,6 +70,7 @@ struct dispatch {
     pld_window *windows; /* one per argument, used where the argument is a window */
     pld_comm *comms;
     int32_t window_capacity;
+    dispatch *next_ready; /* in a SubWorker */
     bool wrapper_over;
     task *tasks; /* that are not over, the latest first */
     int64_t task_count;
@@ -88,11 +90,13 @@ struct rank {
     dispatch **by_number; /* [number % DONE_WINDOW], of those not complete */
     dispatch *pool;
     task *task_pool;
-    print_buffer printed; /* of the pl.printf that runs */
-    memory spare;         /* of dispatches that are complete */
-    int32_t logged;       /* dispatches that have a log */
-    bool counted_waiting; /* in set_header.dispatch_waiters */
-    bool debugged;        /* waits for a debugger before it begins */
+    print_buffer printed;  /* of the pl.printf that runs */
+    memory spare;          /* of dispatches that are complete */
+    int32_t logged;        /* dispatches that have a log */
+    dispatch *ready_first; /* of a SubWorker: what it is to run, in order */
+    dispatch *ready_last;
+    sub_runner runner; /* of its functions that have no code of their own */
+    bool debugged;     /* waits for a debugger before it begins */
     _Atomic bool ending;
     /* Filled by the control thread (release), read by the rank's thread (acquire). */
     _Atomic(const pld_program *) programs[RANK_PROGRAMS];
@@ -107,13 +111,16 @@ void rank_loop(rank *r);
 /* From another thread: makes rank_loop return after the core that runs. */
 void rank_end(rank *r);
 
-/* ---- between loop.c and task.c ---- */
+/* ---- between loop.c, task.c and sub.c ---- */
 
 /* loop.c: a core of the dispatch that runs that function of its program, not started yet; NULL when memory
  * is exhausted. */
 pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments);
 /* loop.c: fails the dispatch's call, in that function, because memory is exhausted. */
 void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line);
+/* loop.c: room for the arguments of a dispatch; false when memory is exhausted. And the arguments. */
+bool dispatch_reserve_args(dispatch *d, int32_t count);
+void dispatch_fill_args(dispatch *d);
 /* loop.c: completes the dispatch if nothing of it is left. */
 void dispatch_settle(dispatch *d);
 /* task.c: a block of the task is over. */
@@ -126,5 +133,11 @@ bool task_await_release(pld_core *core);
 /* task.c: forgets all tasks of a dispatch; none of its cores exists any more. */
 void tasks_drop(dispatch *d);
 void tasks_free_pool(rank *r);
+/* sub.c: a SubWorker's dispatch may run. */
+void sub_ready(dispatch *d);
+/* sub.c: runs the next one; false: there is none. */
+bool sub_run(rank *r);
+/* sub.c: forgets those of a call, and of those before it in its slot. */
+void sub_drop(rank *r, uint64_t call);
 
 #endif

@@ -29,6 +29,7 @@ typedef struct worker {
     int channel;
     int parent; /* pidfd, or -1 */
     bool one_process;
+    bool borrows_event;           /* a SubWorker that is a thread of the host */
     void *objects[RANK_PROGRAMS]; /* dlopen handles */
 } worker;
 
@@ -188,9 +189,9 @@ static bool is_debugged(int32_t number)
     return wanted[0] != '\0' && setting_int(SETTING_GDB) == number;
 }
 
-static int serve(worker *w)
+/* Begins with what greet() or prepare_sub() came to. */
+static int serve(worker *w, pypto_status status)
 {
-    pypto_status status = greet(w);
     if (!status_ok(status)) {
         char *text = pypto_status_text(&status);
         answer(w, text != NULL ? text : "memory is exhausted");
@@ -213,11 +214,23 @@ static int serve(worker *w)
     segment seg = w->rank.s.seg;
     rank_destroy(&w->rank);
     seg.transport->detach(&seg);
-    os_close(&host_event);
+    if (!w->borrows_event)
+        os_close(&host_event);
     return error == 0 ? 0 : 1;
 }
 
-static int run_worker(int channel, bool one_process)
+static pypto_status prepare_sub(worker *w, const sub_start *start)
+{
+    pypto_status status = rank_init(&w->rank, start->seg, start->number, start->host_event);
+    w->rank.runner = start->runner;
+    w->borrows_event = w->one_process;
+    for (int32_t id = 0; status_ok(status) && id < start->program_count; ++id)
+        atomic_store_explicit(&w->rank.programs[id], start->programs[id], memory_order_release);
+    return status;
+}
+
+/* `sub` is NULL for a rank. */
+static int run_worker(int channel, bool one_process, const sub_start *sub)
 {
     worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
     if (w == NULL)
@@ -228,7 +241,7 @@ static int run_worker(int channel, bool one_process)
     bool orphaned = false;
     if (!one_process)
         w->parent = parent_open(&orphaned);
-    int result = orphaned ? 1 : serve(w);
+    int result = orphaned ? 1 : serve(w, sub != NULL ? prepare_sub(w, sub) : greet(w));
     os_close(&w->parent);
     os_close(&w->channel);
     alloc_free(w);
@@ -238,10 +251,15 @@ static int run_worker(int channel, bool one_process)
 int pypto_worker_main(int control_fd)
 {
     parent_prepare_signals();
-    return run_worker(control_fd, false);
+    return run_worker(control_fd, false, NULL);
 }
 
 int worker_serve_thread(int channel)
 {
-    return run_worker(channel, true);
+    return run_worker(channel, true, NULL);
+}
+
+int worker_serve_sub(const sub_start *start)
+{
+    return run_worker(start->channel, start->seg.transport->one_process, start);
 }

@@ -43,6 +43,7 @@ pypto_status sched_init(sched *s, segment seg, int32_t rank, int host_event)
     *s = (sched){.seg = seg, .rank = rank, .host_event = host_event};
     s->header = segment_rank(&seg, rank);
     s->spin = spin_pauses((int32_t)seg.set->rank_count);
+    s->uncounted = rank >= (int32_t)seg.set->rank_count;
     s->main = fiber_of_thread();
     return s->main == NULL ? diag_no_memory() : STATUS_OK;
 }
@@ -310,7 +311,7 @@ static void run_ready(sched *s)
                        "no memory for its stack and its %lld MiB of tiles: use smaller tiles",
                        (long long)(core->function->scratch_bytes >> 20));
         sched_fail(s, core->call, core->program, core->function_index, core->function->line,
-                   DIAG_OUT_OF_MEMORY, text);
+                   DIAG_OUT_OF_MEMORY, text, NULL);
         finish(s, core, false);
         return;
     }
@@ -472,6 +473,14 @@ static void publish_waits(sched *s)
     atomic_store_explicit(&s->header->wait_count, count, memory_order_relaxed);
 }
 
+/* Whether nobody runs any more, as far as `running` tells. */
+static bool last_to_sleep(sched *s)
+{
+    _Atomic int32_t *running = &s->seg.set->running;
+    return s->uncounted ? atomic_load_explicit(running, memory_order_seq_cst) == 0
+                        : atomic_fetch_sub_explicit(running, 1, memory_order_seq_cst) == 1;
+}
+
 static void park(sched *s)
 {
     rank_header *h = s->header;
@@ -481,10 +490,11 @@ static void park(sched *s)
     atomic_fetch_add_explicit(&h->sleepers, 1, memory_order_seq_cst);
     if (!s->has_work(s->context) && !any_satisfied(s)) {
         sched_leaves_cpu(s);
-        if (atomic_fetch_sub_explicit(&s->seg.set->running, 1, memory_order_seq_cst) == 1)
+        if (last_to_sleep(s))
             sched_ring_host(s);
         s->seg.transport->sleep(&h->bell, bell);
-        atomic_fetch_add_explicit(&s->seg.set->running, 1, memory_order_seq_cst);
+        if (!s->uncounted)
+            atomic_fetch_add_explicit(&s->seg.set->running, 1, memory_order_seq_cst);
     }
     atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst); /* no longer */
     atomic_fetch_sub_explicit(&h->sleepers, 1, memory_order_relaxed);

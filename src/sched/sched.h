@@ -101,6 +101,7 @@ struct sched {
     int64_t idle_turns;
     int64_t idle_since_ns;
     int64_t moved_ns; /* when it last moved to another CPU */
+    bool uncounted;   /* a SubWorker: not among the ranks that set_header.running counts */
     uint32_t pushes;  /* transfers and notifies into windows of peers, of all cores so far */
     sched_work_fn has_work;
     outer_wait *outer; /* published beside the waits of cores */
@@ -179,9 +180,9 @@ const char *task_describe(const pld_core *core, const pld_tensor *tensor, char *
 /* Index of the parameter that `tensor` came from, or -1. */
 int32_t task_param_of(const pld_core *core, const pld_tensor *tensor);
 
-/* Records a failure without a task (a dispatch that could not start). */
+/* Records a failure without a task (a dispatch that could not start). `note` may be NULL. */
 void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int32_t line,
-                diag_code code, const char *text);
+                diag_code code, const char *text, const char *note);
 
 /* Wakes the host if it sleeps in poll(). */
 void sched_ring_host(const sched *s);

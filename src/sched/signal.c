@@ -27,7 +27,7 @@ void pld_poll(pld_core *core)
 /* ---- failures ---- */
 
 void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int32_t line,
-                diag_code code, const char *text)
+                diag_code code, const char *text, const char *note)
 {
     failure_record *failure = &s->header->failure[call_slot(call)];
     failure->call = call;
@@ -36,6 +36,7 @@ void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int3
     failure->function = function;
     failure->line = line;
     snprintf(failure->text, sizeof failure->text, "%s", text);
+    snprintf(failure->note, sizeof failure->note, "%s", note != NULL ? note : "");
     const uint64_t order =
         atomic_fetch_add_explicit(&s->seg.set->failures, 1, memory_order_relaxed) + 1;
     atomic_store_explicit(&failure->order, order,
@@ -52,8 +53,8 @@ void task_fail(pld_core *core, diag_code code, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     task_check(core); /* a rank whose call is over already does not add failures to it */
-    sched_fail(core->owner, core->call, core->program, core->function_index, core->line, code,
-               text);
+    sched_fail(core->owner, core->call, core->program, core->function_index, core->line, code, text,
+               NULL);
     task_leave(core);
 }
 

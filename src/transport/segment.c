@@ -21,12 +21,14 @@ static int64_t take(int64_t *position, int64_t end, int64_t bytes)
     return start;
 }
 
-bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes)
+bool segment_plan(set_header *header, int32_t rank_count, int32_t sub_count, int64_t bytes)
 {
-    if (rank_count < 1 || rank_count > PYPTO_MAX_RANKS || bytes < PAGE)
+    if (rank_count < 1 || rank_count > PYPTO_MAX_RANKS || sub_count < 0 ||
+        sub_count > MAX_SUB_WORKERS || bytes < PAGE)
         return false;
+    const int32_t consumers = rank_count + sub_count;
     int64_t position = PAGE;
-    header->ranks_offset = take(&position, bytes, (int64_t)sizeof(rank_header) * rank_count);
+    header->ranks_offset = take(&position, bytes, (int64_t)sizeof(rank_header) * consumers);
     if (header->ranks_offset < 0)
         return false;
     /* Of what is left: 1/16 for queues, 5/16 for staging, 2/16 for attached files, half for windows. */
@@ -42,14 +44,15 @@ bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes)
     header->magic = SEGMENT_MAGIC;
     header->version = SEGMENT_VERSION;
     header->rank_count = (uint32_t)rank_count;
+    header->consumer_count = (uint32_t)consumers;
     header->bytes = (uint64_t)bytes;
     return header->stride >= PAGE && header->control_bytes >= 64 * PAGE && header->heap_offset > 0;
 }
 
 void segment_ring_all(const segment *s)
 {
-    for (int32_t rank = 0; rank < (int32_t)s->set->rank_count; ++rank)
-        rank_ring(s, segment_rank(s, rank));
+    for (int32_t consumer = 0; consumer < (int32_t)s->set->consumer_count; ++consumer)
+        rank_ring(s, segment_rank(s, consumer));
 }
 
 void segment_poison(const segment *s, uint64_t call)

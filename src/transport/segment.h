@@ -3,7 +3,7 @@
  * byte.
  *
  *     set_header         one page, written by host and ranks
- *     rank_header[P]     state, bell, breadcrumb, failure and wait table of each rank
+ *     rank_header[P+S]   state, bell, breadcrumb, failure and wait table of each rank, then of each SubWorker
  *     control area       dispatch queues (blocks handed out by the host)
  *     staging area       copies of the caller's tensors that ranks cannot see in place
  *     attached files     address space over which host and ranks map files of the caller (host/attach.c)
@@ -21,7 +21,8 @@
  *   Park. `running` in the set header counts ranks that are not asleep. The rank that makes it 0
  *   rings the host. A rank that is about to sleep publishes what it waits for and then makes `epoch`
  *   odd; the first thing that it does when it goes on is to make it even. Two equal odd readings mean
- *   that it was parked, and its wait table true, all the time between them.
+ *   that it was parked, and its wait table true, all the time between them. SubWorkers are not counted: one
+ *   that is about to sleep makes its epoch odd, and then rings the host if `running` is 0; the host looks at epochs.
  *
  *   Queue. The host writes a record, then stores `posted` (runtime/queue.h); the owner reads it.
  *   The owner tells (seq_cst) when a dispatch's effects are in memory: `completed` is the number up to
@@ -31,7 +32,9 @@
  *   Poison. Two calls can be in flight, one with an even and one with an odd number; each has a word of
  *   `poison`, which holds the latest number that must end, and only grows. A rank drops every task and
  *   dispatch of that call, then stores the number in its word of `acknowledged`; records that it takes later it
- *   drops unread. A task of the other call lets the rank do so at its next device call.
+ *   drops unread. A task of the other call lets the rank do so at its next device call. A SubWorker says whose
+ *   function it is about to run, and then looks at the poison: whoever poisons and then finds that it runs nothing of
+ *   the call need not wait for it.
  *
  *   Failure. A rank fills its `failure` record of the call, stores `failure.order` (release) from the set's
  *   counter, then poisons the call and rings everybody. */
@@ -63,6 +66,13 @@ static inline int call_slot(uint64_t call)
 #define DONE_WINDOW 65536
 
 #define FAILURE_TEXT 1024
+
+/* Of SubWorkers, which have tracebacks to show. */
+#define FAILURE_NOTE 16384
+
+/* SubWorkers that one set can have. */
+#define MAX_SUB_WORKERS 64
+#define MAX_CONSUMERS (PYPTO_MAX_RANKS + MAX_SUB_WORKERS)
 
 typedef enum wait_kind {
     WAIT_NONE,
@@ -172,6 +182,7 @@ typedef struct failure_record {
     int32_t function;
     int32_t line;
     char text[FAILURE_TEXT];
+    char note[FAILURE_NOTE]; /* more about it, in lines; may be empty */
 } failure_record;
 
 typedef struct rank_header {
@@ -182,7 +193,9 @@ typedef struct rank_header {
     _Atomic uint64_t completed; /* all dispatches up to this one are done */
     _Atomic uint64_t taken;     /* dispatches taken from the queue */
     _Atomic uint64_t acknowledged[CALLS_IN_FLIGHT];
+    _Atomic uint64_t running_call; /* of a SubWorker: whose function it runs; 0: none */
     _Atomic int32_t cpu; /* that it last waited on for some time: number + 1; 0: none yet */
+    _Atomic uint32_t counted_waiting; /* in set_header.dispatch_waiters */
     /* Written by everybody. */
     _Alignas(CACHE_LINE) _Atomic uint32_t bell;
     _Atomic uint32_t sleepers;
@@ -247,6 +260,8 @@ typedef struct set_header {
     uint64_t magic;
     uint32_t version;
     uint32_t rank_count;
+    uint32_t consumer_count; /* ranks and SubWorkers: who has a header and a queue */
+    uint32_t reserved;
     uint64_t bytes;
     int64_t ranks_offset;
     int64_t control_offset;
@@ -275,9 +290,9 @@ static_assert(sizeof(rank_header) % CACHE_LINE == 0, "rank headers do not share 
 static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4,
               "atomics have no lock");
 
-/* Layout for `rank_count` ranks in `bytes` bytes of address space: fills the constant fields of
- * `header`. False when it does not fit. The one place that computes offsets. */
-bool segment_plan(set_header *header, int32_t rank_count, int64_t bytes);
+/* Layout for `rank_count` ranks and `sub_count` SubWorkers in `bytes` bytes of address space: fills the
+ * constant fields of `header`. False when it does not fit. The one place that computes offsets. */
+bool segment_plan(set_header *header, int32_t rank_count, int32_t sub_count, int64_t bytes);
 
 /* A process's (or thread's) view of a segment. Plain value; owns the mapping and, unless the
  * transport shares it, the descriptor. */
@@ -295,6 +310,7 @@ static inline bool segment_poisoned(const segment *s, uint64_t call, memory_orde
     return atomic_load_explicit(&s->set->poison[call_slot(call)], order) >= call;
 }
 
+/* Of a rank, or behind the ranks of a SubWorker. */
 static inline rank_header *segment_rank(const segment *s, int32_t rank)
 {
     return (rank_header *)(s->base + s->set->ranks_offset) + rank;

@@ -76,7 +76,7 @@ static char *map_largest(int fd, int64_t *bytes)
     return NULL;
 }
 
-static pypto_status shm_create(int32_t rank_count, segment *out)
+static pypto_status shm_create(int32_t rank_count, int32_t sub_count, segment *out)
 {
     int fd = os_high_fd(memfd_create("pypto-segment", MFD_CLOEXEC));
     if (fd < 0)
@@ -89,7 +89,7 @@ static pypto_status shm_create(int32_t rank_count, segment *out)
         return diag_system(error, "raise `ulimit -v` or `ulimit -f`", "map shared memory");
     }
     set_header *set = (set_header *)base;
-    if (!segment_plan(set, rank_count, bytes)) {
+    if (!segment_plan(set, rank_count, sub_count, bytes)) {
         munmap(base, (size_t)bytes);
         os_close(&fd);
         return diag_status(

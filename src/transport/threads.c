@@ -5,9 +5,9 @@
 #include "base/os.h"
 #include "transport/transport.h"
 
-static pypto_status threads_create(int32_t rank_count, segment *out)
+static pypto_status threads_create(int32_t rank_count, int32_t sub_count, segment *out)
 {
-    pypto_status status = transport_shm.create(rank_count, out);
+    pypto_status status = transport_shm.create(rank_count, sub_count, out);
     out->transport = &transport_threads;
     return status;
 }

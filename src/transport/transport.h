@@ -18,7 +18,7 @@ typedef struct transport {
     const char *name;
     bool one_process;
     /* Host: creates the segment, as large as the address space allows (up to 1 TiB; sparse). */
-    pypto_status (*create)(int32_t rank_count, segment *out);
+    pypto_status (*create)(int32_t rank_count, int32_t sub_count, segment *out);
     /* Rank: its view of the host's segment. `fd` is the memory file (taken over on success); `host`
      * is the host's own view, used by the threads transport only. */
     pypto_status (*attach)(int fd, const segment *host, segment *out);
@@ -58,7 +58,7 @@ static inline void rank_ring_behind(const segment *s, rank_header *rank)
 bool segment_map_file(const segment *s, int64_t offset, int64_t bytes, int fd, bool writable);
 void segment_unmap_file(const segment *s, int64_t offset, int64_t bytes);
 
-/* Wakes every rank that sleeps. */
+/* Wakes every rank, and every SubWorker, that sleeps. */
 void segment_ring_all(const segment *s);
 
 /* Poisons a call (and those before it in its slot, which are over) and wakes every rank. */

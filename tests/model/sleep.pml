@@ -20,6 +20,8 @@
  *   5 the host does not ask whether what it posted has been taken
  *   6 whether a rank is parked is a word beside the epoch
  *   7 the host looks at one rank after the other, instead of at all between two readings of all epochs
+ *   8 with -DSUB: a SubWorker does not ring the host
+ * With -DSUB the last rank is a SubWorker: `running` does not count it, and it rings the host when no rank runs.
  * (6 and 7 are mistakes that this model has found.) */
 /* 2 or 3. */
 #ifndef P
@@ -38,6 +40,14 @@
 #define ALL_DOWN (down[0] && down[1] && down[2])
 #endif
 
+#ifdef SUB
+#define COUNTED(r) (r != P - 1)
+#define RANKS (P - 1)
+#else
+#define COUNTED(r) true
+#define RANKS P
+#endif
+
 /* Of each rank. */
 byte cell[P];
 bool rung[P];  /* the bell, as far as its only reader can tell: different from what it has seen */
@@ -50,7 +60,7 @@ bool taken[P];
 bool completed[P];
 
 /* Of the set. */
-byte running = P;
+byte running = RANKS;
 byte outstanding = P;
 bool host_waiting;
 bool event;
@@ -96,10 +106,18 @@ inline park(me, need)
     :: over || (need > 0 && cell[me] >= need) || (posted[me] && !taken[me])
 #endif
     :: else ->
-        atomic {
-            running--;
-            last = running == 0
-        }
+        if
+        :: COUNTED(me) ->
+            atomic {
+                running--;
+                last = running == 0
+            }
+#if BREAK == 8
+        :: else -> last = false
+#else
+        :: else -> last = running == 0
+#endif
+        fi;
 #if BREAK != 4
         if
         :: last -> ring_host()
@@ -109,7 +127,10 @@ inline park(me, need)
         down[me] = true;
         rung[me];
         down[me] = false;
-        running++
+        if
+        :: COUNTED(me) -> running++
+        :: else
+        fi
     fi;
     sleepers[me]--;
 #if BREAK == 6
@@ -262,6 +283,10 @@ proctype host()
         :: else
         fi;
         asleep = running == 0;
+#ifdef SUB
+        /* While it runs there is nothing to find, and nobody to be woken to no purpose. */
+        asleep = asleep && parked[P - 1];
+#endif
         if
         :: asleep ->
             look();

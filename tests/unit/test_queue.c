@@ -19,7 +19,7 @@ typedef struct fixture {
 
 static void open_queue(fixture *f)
 {
-    pypto_status status = transport_threads.create(1, &f->seg);
+    pypto_status status = transport_threads.create(1, 0, &f->seg);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     f->memory = (queue_memory){.seg = &f->seg};
     heap_init(&f->memory.area, f->seg.set->control_bytes, HEAP_ALIGN);

@@ -12,7 +12,7 @@
 static void begin(sched *s)
 {
     segment seg;
-    pypto_status status = transport_threads.create(3, &seg);
+    pypto_status status = transport_threads.create(3, 0, &seg);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     status = sched_init(s, seg, 1, -1);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);

@@ -17,12 +17,14 @@ static void test_areas_follow_each_other_and_fit(void **state)
     const int64_t sizes[] = {(int64_t)16 << 20, (int64_t)1 << 30, (int64_t)1 << 40};
     for (int i = 0; i < 3; ++i) {
         for (int32_t ranks = 1; ranks <= PYPTO_MAX_RANKS; ranks += 7) {
+            const int32_t subs = ranks % 4;
             set_header h = {0};
-            if (!segment_plan(&h, ranks, sizes[i])) {
+            if (!segment_plan(&h, ranks, subs, sizes[i])) {
                 assert_int_equal(i, 0); /* only the smallest segment may be too small */
                 continue;
             }
-            const int64_t ranks_end = h.ranks_offset + (int64_t)sizeof(rank_header) * ranks;
+            const int64_t ranks_end =
+                h.ranks_offset + (int64_t)sizeof(rank_header) * (ranks + subs);
             assert_true(h.ranks_offset >= (int64_t)sizeof(set_header));
             assert_true(h.control_offset >= ranks_end);
             assert_true(h.staging_offset >= h.control_offset + h.control_bytes);
@@ -37,10 +39,12 @@ static void test_plan_refuses_nonsense(void **state)
 {
     (void)state;
     set_header h = {0};
-    assert_false(segment_plan(&h, 0, 1 << 30));
-    assert_false(segment_plan(&h, PYPTO_MAX_RANKS + 1, 1 << 30));
-    assert_false(segment_plan(&h, 1, 4096));
-    assert_false(segment_plan(&h, 1, -1));
+    assert_false(segment_plan(&h, 0, 0, 1 << 30));
+    assert_false(segment_plan(&h, PYPTO_MAX_RANKS + 1, 0, 1 << 30));
+    assert_false(segment_plan(&h, 1, -1, 1 << 30));
+    assert_false(segment_plan(&h, 1, MAX_SUB_WORKERS + 1, 1 << 30));
+    assert_false(segment_plan(&h, 1, 0, 4096));
+    assert_false(segment_plan(&h, 1, 0, -1));
 }
 
 /* Random takes and gives: blocks never overlap, and when all are back the area is whole again. */
@@ -78,6 +82,26 @@ static void test_blocks_never_overlap(void **state)
     heap_destroy(&area);
 }
 
+/* Every second of many blocks given back: as many free ranges as there can be. */
+static void test_heap_of_many_pieces(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 1000 };
+    heap_area area;
+    heap_init(&area, (int64_t)1 << 30, HEAP_ALIGN);
+    for (int64_t i = 0; i < BLOCKS; ++i)
+        assert_int_equal(heap_take(&area, 1), i * HEAP_ALIGN);
+    for (int64_t i = 0; i < BLOCKS; i += 2)
+        heap_give(&area, i * HEAP_ALIGN, 1);
+    assert_int_equal(area.free_count, BLOCKS / 2);
+    assert_true(area.free_count <= area.free_capacity);
+    for (int64_t i = 1; i < BLOCKS; i += 2)
+        heap_give(&area, i * HEAP_ALIGN, 1);
+    assert_int_equal(area.free_count, 1);
+    assert_int_equal(area.taken, 0);
+    heap_destroy(&area);
+}
+
 static void test_take_fails_where_it_must(void **state)
 {
     (void)state;
@@ -109,7 +133,7 @@ static void test_a_segment_is_zero_shared_and_unlinked(void **state)
 {
     (void)state;
     segment host, rank;
-    pypto_status status = transport_shm.create(4, &host);
+    pypto_status status = transport_shm.create(4, 0, &host);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     struct stat info;
     assert_int_equal(fstat(host.fd, &info), 0);
@@ -143,7 +167,7 @@ static void test_trimming_gives_memory_back_and_zeroes(void **state)
 {
     (void)state;
     segment s;
-    pypto_status status = transport_shm.create(1, &s);
+    pypto_status status = transport_shm.create(1, 0, &s);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     const int64_t area_offset = s.set->staging_offset;
     heap_area area;
@@ -193,7 +217,7 @@ static void test_poison_only_grows(void **state)
 {
     (void)state;
     segment s;
-    pypto_status status = transport_threads.create(2, &s);
+    pypto_status status = transport_threads.create(2, 0, &s);
     assert_int_equal(status.kind, PYPTO_ERROR_NONE);
     segment_poison(&s, 5);
     segment_poison(&s, 3);
@@ -207,6 +231,7 @@ static void test_poison_only_grows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_heap_of_many_pieces),
         cmocka_unit_test(test_areas_follow_each_other_and_fit),
         cmocka_unit_test(test_plan_refuses_nonsense),
         cmocka_unit_test(test_blocks_never_overlap),
