@@ -159,6 +159,10 @@ PYPTO_API void pypto_run_release(pypto_run *run);
  * what is in flight. */
 PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_reset_windows(pypto_worker *worker);
 
+/* Loads a program into the ranks now; else its first call does. Waits for nothing but that. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_load(pypto_worker *worker,
+                                                         pypto_program *program);
+
 /* Communication domains for which windows have been allocated so far. */
 PYPTO_API int64_t pypto_worker_domain_count(const pypto_worker *worker);
 

@@ -218,6 +218,22 @@ static PyObject *worker_submit(PyObject *self, PyObject *args)
     return begin_call(self, args, false);
 }
 
+/* load(program): now, not with its first call */
+static PyObject *worker_load(PyObject *object, PyObject *args)
+{
+    worker_set *set = ((worker_object *)object)->set;
+    program_object *program;
+    if (!PyArg_ParseTuple(args, "O!:load", set->state->program_type, &program) ||
+        program_host(program) == NULL || !set_enter(set, "register"))
+        return NULL;
+    const waiting outer = waiting_begin();
+    pypto_status status = pypto_worker_load(set->worker, program->program);
+    waiting_end(outer);
+    PyObject *result = call_result(&status);
+    set_unlock(set);
+    return result;
+}
+
 /* ---- memory of the ranks ---- */
 
 /* alloc(rank, bytes) -> address */
@@ -483,6 +499,7 @@ static PyMethodDef worker_methods[] = {
     {"times", worker_times, METH_NOARGS,
      "times() -> [(rank, index, name, taken, begun, wrapper over, over)]\n\nOf the latest call that\n"
      "recorded them, in ns."},
+    {"load", worker_load, METH_VARARGS, "load(program)\n\nNow; else its first call does."},
     {"alloc", worker_alloc, METH_VARARGS,
      "alloc(rank, bytes) -> address\n\nMemory that stays until it is freed."},
     {"free", worker_free, METH_VARARGS, "free(rank, address)"},

@@ -122,19 +122,27 @@ class JITFunction:
         """
         try:
             self._require_entry()
-            refuse_residents(
-                self.__name__, (*args, *kwargs.values()), hosts=self._plane == _HOST
-            )
+            given = (*args, *kwargs.values())
+            worker = None
+            if self._plane == _HOST:
+                refuse_residents(self.__name__, given)
             platform, device_ids = _settings_of(config, self.__name__)
-            if self._plane == _CHIP and config is not None and config.distributed_config is None:
-                device_ids = [config.device_id]
+            if self._plane == _CHIP and getattr(config, "distributed_config", None) is None:
+                device_ids = [getattr(config, "device_id", 0)]
+                worker = active_chip_worker(platform, device_ids[0])
+            if worker is None:
+                refuse_residents(self.__name__, given, hosts=False)
             bound = self._arguments(args, kwargs)
+            program = self._program(bound, platform)
             records = None
             if config is not None and config.any_dfx_enabled():
                 records = self.compile(*args, config=config, **kwargs)._records(config)
-            self._program(bound, platform).run(
-                bound, device_ids, _title(self.__name__), _lint_of(config), records
-            )
+            if worker is not None:
+                names = self._function.__code__.co_varnames
+                worker.run_native(program, bound, _lint_of(config), records, names.__getitem__)
+            else:
+                title = _title(self.__name__)
+                program.run(bound, device_ids, title, _lint_of(config), records)
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.
             error.__traceback__ = None
@@ -297,6 +305,14 @@ def refuse_residents(name: str, arguments: tuple[Any, ...], hosts: bool = True) 
     if module is not None:
         refuse = module.refuse_in_one_shot if hosts else module.refuse_without_worker
         refuse(name, arguments)
+
+
+def active_chip_worker(platform: str, device_id: int) -> Any:
+    """The ChipWorker that a call on one device is made in, or None. There is none whose module is not loaded."""
+    module = sys.modules.get("pypto.runtime.chip_worker")
+    if module is None:
+        return None
+    return module.ChipWorker.current(platform=platform, device_id=device_id)
 
 
 # RunConfig.lint as the library knows it: pypto_lint of worker.h.

@@ -365,6 +365,17 @@ static pypto_status take_status(pypto_run *run)
     return status;
 }
 
+pypto_status pypto_worker_load(pypto_worker *w, pypto_program *program)
+{
+    int32_t id;
+    pthread_mutex_lock(&w->lock);
+    pypto_status status = check_usable(w, program);
+    if (status_ok(status))
+        status = workers_load(w, program, &id);
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
 pypto_status pypto_worker_submit(pypto_worker *w, pypto_program *program,
                                  const pypto_argument *args, int32_t count, pypto_run **run)
 {

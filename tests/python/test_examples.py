@@ -1,4 +1,4 @@
-"""The numbered examples run, on several sets of devices, and say OK."""
+"""The numbered examples and those of workers (runtime/) run, on several sets of devices, and say OK."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-EXAMPLES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+EXAMPLES = [*sorted(FOLDER.glob("[0-9][0-9]_*.py")), *sorted(FOLDER.glob("runtime/*.py"))]
 MODES = {
     "05_remote_load_store": ["load", "store"],
     "06_put_get": ["put", "get"],

@@ -746,3 +746,16 @@ print((y == expected(x, SLOW * 20)).all())
         "shm",
     )
     assert words == ["refused", "True", "True"]
+
+
+def test_prepare_loads_the_programs(transport):
+    """The ranks have them when it returns: nothing is read for the first call."""
+    program, x, y = compiled(shift), rows(), np.zeros((2, N), np.int32)
+    copy = program.object_path.with_suffix(".aside")
+    with program.prepare() as worker:
+        program.object_path.rename(copy)
+        try:
+            worker(x, y)
+        finally:
+            copy.rename(program.object_path)
+    np.testing.assert_array_equal(y, expected(x, 1))

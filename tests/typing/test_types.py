@@ -9,7 +9,7 @@ from mypy import api
 
 FOLDER = pathlib.Path(__file__).parent
 ROOT = FOLDER.parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EXAMPLES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples" / "runtime").glob("*.py")])
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import sys
 
 from .. import _core
 from .._dtypes import DTYPES, DataType
-from .._jit import _lint_of, _settings_of, _title, refuse_residents
+from .._jit import _lint_of, _settings_of, _title, active_chip_worker, refuse_residents
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -280,11 +280,18 @@ class Orchestration(Runnable):
         """
         from ..runtime import runner
 
-        refuse_residents(self.name, args, hosts=False)
         self._check_config(config, stacklevel=3)
         whole, result = self._completed(args)
         runner.execute_compiled(self, whole, config)
         return result
+
+    def _run(self, args: tuple[Any, ...], device_ids: list[int], config: Any) -> None:
+        worker = active_chip_worker(self.platform, device_ids[0])
+        if worker is not None:
+            worker.run_whole(self, args, config)
+            return
+        refuse_residents(self.name, args, hosts=False)
+        super()._run(args, device_ids, config)
 
 
 class CompiledProgram:

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from .bench import benchmark
     from .benchmark_stats import BenchmarkStats
     from .device_tensor import DeviceTensor, StackedDeviceTensor
+    from .chip_worker import ChipWorker
     from .distributed_runner import execute_distributed_compiled
-    from .distributed_worker import DistributedRunHandle, DistributedWorker, RegistrationHandle
+    from .distributed_worker import DistributedRunHandle, DistributedWorker
+    from .registration import RegistrationHandle
     from .runner import execute_compiled
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
 
 _LATER = {
     "BenchmarkStats": "benchmark_stats",
+    "ChipWorker": "chip_worker",
     "DeviceTensor": "device_tensor",
     "DistributedRunHandle": "distributed_worker",
     "DistributedWorker": "distributed_worker",
-    "RegistrationHandle": "distributed_worker",
+    "RegistrationHandle": "registration",
     "StackedDeviceTensor": "device_tensor",
     "TraceInvocation": "trace_spans",
     "TraceSpan": "trace_spans",
@@ -35,6 +38,7 @@ _LATER = {
 
 __all__ = [
     "BenchmarkStats",
+    "ChipWorker",
     "DeviceTensor",
     "DistributedRunHandle",
     "DistributedWorker",

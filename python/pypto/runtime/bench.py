@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from .. import _core
-from .._jit import _lint_of, _title
+from .._jit import _lint_of, _title, refuse_residents
 from ..errors import DeviceError, TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ._records import TIMES
 from .benchmark_stats import BenchmarkStats
@@ -88,7 +88,8 @@ def benchmark(
         config = RunConfig(platform=platform or compiled.platform, device_id=device_id or 0)
     compiled._check_config(config, stacklevel=3)
     arguments = compiled._in_place(tuple(args))
-    workers = _core.Worker([getattr(config, "device_id", 0)], _title(compiled.name), 0)
+    refuse_residents(compiled.name, arguments, hosts=False)
+    workers = _core.Worker([getattr(config, "device_id", 0)], _title(compiled.name), 0, False)
     try:
         return _measure(
             workers, compiled._program, arguments, compiled, config, rounds, warmup, False

@@ -7,12 +7,10 @@ which order is the library's business (`_core.Worker`): here are the checks, and
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
 import threading
 import warnings
-import weakref
 
 from .. import _core
 from .._jit import _lint_of, _title
@@ -21,8 +19,9 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from .registration import RegistrationHandle, Registrations
 from .run_config import RunConfig
-from .runtime_base import check_rank, closed_error
+from .runtime_base import check_rank, close_at_exit, closed_error
 from .stacked_memory import StackedMemory, check_plain
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -91,43 +90,6 @@ class DistributedRunHandle:
         return f"<DistributedRunHandle {state}>"
 
 
-class RegistrationHandle:
-    """One program of a worker, to be called like a function. Made by `register`.
-
-    compiled   the program
-    cid        0: there is one set of programs per worker
-    closed     whether it, or the worker, has been closed
-    """
-
-    __slots__ = ("_worker", "compiled", "cid", "_unregistered")
-
-    def __init__(self, worker: DistributedWorker, compiled: DistributedCompiledProgram) -> None:
-        self._worker = worker
-        self.compiled = compiled
-        self.cid = 0
-        self._unregistered = False
-
-    @property
-    def closed(self) -> bool:
-        return self._unregistered or self._worker.closed
-
-    def unregister(self) -> None:
-        """Closes the handle; the worker keeps the program. Again: does nothing."""
-        self._unregistered = True
-
-    def __call__(self, *args: Any, config: RunConfig | None = None) -> None:
-        """As `worker.run(compiled, *args)`. Raises RuntimeError when the handle is closed."""
-        if self._unregistered:
-            raise closed_error("the handle was unregistered", "register the program again")
-        self._worker.run(self.compiled, *args, config=config)
-
-    def __enter__(self) -> RegistrationHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.unregister()
-
-
 class DistributedWorker(StackedMemory):
     """Worker processes for one or several compiled programs, which stay until `close()`.
 
@@ -185,14 +147,17 @@ class DistributedWorker(StackedMemory):
         self._active_dispatch_handles: list[DistributedRunHandle] = []
         self._untold: DistributedRunHandle | None = None
         self._lock = threading.Lock()
+        self._registrations = Registrations()
         self._process = os.getpid()
         mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
         if shared_only is None:
             shared_only = os.environ.get("PYPTO_SHARED_ONLY", "") not in ("", "0")
         self._native = _core.Worker(self.device_ids, _title(first.name), mode, bool(shared_only))
+        for native in self._programs.values():
+            self._native.load(native)
         self._closed = False
         self._close_complete = False
-        _live.add(self)
+        close_at_exit(self)
 
     # ---- calls ----
 
@@ -239,7 +204,7 @@ class DistributedWorker(StackedMemory):
         """The program as a function: `worker.register(compiled)(*tensors)`."""
         self._require_open("register")
         self._require_program(compiled)
-        return RegistrationHandle(self, compiled)
+        return self._registrations.add(self, compiled, 0)
 
     def _require_open(self, operation: str) -> None:
         if self._closed:
@@ -269,7 +234,7 @@ class DistributedWorker(StackedMemory):
         """What the library takes, once all that can be said beforehand has been checked."""
         self._require_program(compiled)
         arguments = compiled._in_place(args)
-        self._check_residents(compiled.parameters, arguments)
+        self._check_residents(arguments, lambda i: str(compiled.parameters[i].name))
         if config is not None:
             compiled._check_config(config, stacklevel=4)
         return self._programs[compiled], arguments
@@ -325,11 +290,11 @@ class DistributedWorker(StackedMemory):
             if self._process == os.getpid():
                 first = self._drain()
                 self._free_owned_tensors()
+                self._registrations.close()
             self._native.close()
             self._close_complete = True
         finally:
             self._closing = False
-        _live.discard(self)
         if first is not None:
             raise first
 
@@ -373,16 +338,6 @@ class DistributedWorker(StackedMemory):
         names = ", ".join(program.name for program in self._programs)
         state = " closed" if self._closed else ""
         return f"<DistributedWorker {names} devices={self.device_ids}{state}>"
-
-
-_live: weakref.WeakSet[DistributedWorker] = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    """At exit; whatever still is in flight ends first."""
-    for worker in list(_live):
-        worker.close()
 
 
 # ---- checks ----

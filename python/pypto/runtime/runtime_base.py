@@ -9,6 +9,7 @@ lives at its address, or an earlier one of the same address, is told by the allo
 
 from __future__ import annotations
 
+import atexit
 import weakref
 from abc import ABC, abstractmethod
 
@@ -24,7 +25,11 @@ from .device_tensor import DeviceTensor, StackedDeviceTensor, check_dtype, check
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, Protocol
+
+    class Closable(Protocol):
+        def close(self) -> None: ...
 
 _CLOSED = "PYPTO-H410"
 
@@ -303,15 +308,16 @@ class MemoryWorker(Worker):
 
     # ---- arguments of calls ----
 
-    def _check_residents(self, parameters: Any, arguments: tuple[Any, ...]) -> None:
-        """Refuses resident tensors that are not of this worker or do not live any more."""
-        for parameter, argument in zip(parameters, arguments):
+    def _check_residents(self, arguments: Iterable[Any], name_of: Callable[[int], str]) -> None:
+        """Refuses resident tensors that are not of this worker or do not live any more; `name_of` gives the names of
+        parameters."""
+        for i, argument in enumerate(arguments):
             if isinstance(argument, DeviceTensor):
-                self._check_resident(argument, f"argument '{parameter.name}'", None)
+                self._check_resident(argument, f"argument '{name_of(i)}'", None)
             elif isinstance(argument, StackedDeviceTensor):
-                for i, shard in enumerate(argument.shards):
-                    what = f"argument '{parameter.name}': shard {i}"
-                    self._check_resident(shard, what, argument.worker_ids[i])
+                for k, shard in enumerate(argument.shards):
+                    what = f"argument '{name_of(i)}': shard {k}"
+                    self._check_resident(shard, what, argument.worker_ids[k])
 
     def _check_resident(self, tensor: DeviceTensor, what: str, worker_id: int | None) -> None:
         kind = type(self).__name__
@@ -356,6 +362,20 @@ def check_rank(worker_id: Any, count: int) -> None:
         raise PyptoIndexError(
             f"worker_id {worker_id} is out of range: this worker has ranks 0 to {count - 1}"
         )
+
+
+_live: weakref.WeakSet[Closable] = weakref.WeakSet()
+
+
+def close_at_exit(worker: Closable) -> None:
+    """Workers that are still there when the process ends are closed then; whatever is in flight ends first."""
+    _live.add(worker)
+
+
+@atexit.register
+def _close_all() -> None:
+    for worker in list(_live):
+        worker.close()
 
 
 def closed_error(message: str, hint: str) -> Exception:
