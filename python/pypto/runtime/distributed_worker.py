@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from ..ir import DistributedCompiledProgram
+    from ..ir import CompiledProgram, DistributedCompiledProgram
+
+    # `compile` of a `@pl.jit.host` function makes the second; type checkers know that it is one of the two.
+    Compiled = CompiledProgram | DistributedCompiledProgram
 
 _PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h
 
@@ -113,7 +116,7 @@ class DistributedWorker(StackedMemory):
 
     def __init__(
         self,
-        compiled_or_list: DistributedCompiledProgram | Iterable[DistributedCompiledProgram],
+        compiled_or_list: Compiled | Iterable[Compiled],
         config: RunConfig | None = None,
         *,
         persistent: bool = False,
@@ -174,7 +177,7 @@ class DistributedWorker(StackedMemory):
         self._native.run(native, arguments, _lint_of(config), config and compiled._records(config))
 
     def run(
-        self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
+        self, compiled: Compiled, *args: Any, config: RunConfig | None = None
     ) -> None:
         """Runs one of the worker's programs with one argument per parameter; blocks until every rank is done."""
         self._require_open("run")
@@ -182,7 +185,7 @@ class DistributedWorker(StackedMemory):
         self._native.run(native, arguments, _lint_of(config), config and compiled._records(config))
 
     def submit(
-        self, compiled: DistributedCompiledProgram, *args: Any, config: RunConfig | None = None
+        self, compiled: Compiled, *args: Any, config: RunConfig | None = None
     ) -> DistributedRunHandle:
         """The same without waiting for its end. The tensors must stay as they are until then.
 
@@ -200,7 +203,7 @@ class DistributedWorker(StackedMemory):
             self._active_dispatch_handles.append(handle)
         return handle
 
-    def register(self, compiled: DistributedCompiledProgram) -> RegistrationHandle:
+    def register(self, compiled: Compiled) -> RegistrationHandle:
         """The program as a function: `worker.register(compiled)(*tensors)`."""
         self._require_open("register")
         self._require_program(compiled)
