@@ -4,8 +4,11 @@ both kinds side by side."""
 import contextvars
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -380,3 +383,31 @@ def test_two_threads(worker, program):
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_a_forked_child_leaves_it_alone(transport):
+    """The child ends as any Python process, with the worker in its globals; it may not use it."""
+    script = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import numpy as np
+from pypto.runtime import ChipWorker, RunConfig
+from resident_programs import N, add_chip
+config = RunConfig(platform="cpu")
+x, y = np.ones(N, np.float32), np.zeros(N, np.float32)
+program = add_chip.compile(x, x, y, config=config)
+worker = ChipWorker(config)
+tensor = worker.alloc_tensor((N,), np.float32, init=x)
+child = os.fork()
+if child == 0:
+    try:
+        worker.run(program, x, x, y)
+    except RuntimeError as error:
+        assert "belongs to the process that forked" in str(error)
+        sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+worker.run(program, x, tensor, y)
+assert (y == 2).all()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

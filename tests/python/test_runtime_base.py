@@ -159,11 +159,19 @@ def test_a_tensor_that_cannot_be_freed_stays_tracked(worker):
 
 
 def test_forgotten_tensors_are_freed_in_silence(worker, caplog):
-    caplog.set_level(logging.DEBUG, "pypto.runtime.runtime_base")
     for rank in (0, 1, 1):
         worker.alloc_tensor((4,), torch.float32, worker_id=rank)
     worker._free_owned_tensors()
     assert not worker.memory and not worker._owned_tensors and not caplog.records
+
+
+def test_forgotten_tensors_in_a_log_for_debugging(worker, caplog):
+    caplog.set_level(logging.DEBUG, "pypto.runtime.runtime_base")
+    worker.alloc_tensor((4,), torch.float32, worker_id=1)
+    worker._free_owned_tensors()
+    (record,) = caplog.records
+    assert record.levelno == logging.DEBUG and "of rank 1, which was still there" in record.getMessage()
+    assert "leaking" not in record.getMessage()
 
 
 def test_what_leaks_is_logged(worker, caplog):

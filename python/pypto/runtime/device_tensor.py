@@ -43,6 +43,10 @@ class DeviceTensor:
     dtype: Any
     buffer: Any = field(default=None, kw_only=True, compare=False, repr=False)
 
+    if TYPE_CHECKING:
+        _element: str | None
+        _nbytes: int
+
     def __post_init__(self) -> None:
         if not _is_int(self.data_ptr) or self.data_ptr <= 0:
             raise PyptoValueError(f"data_ptr must be a positive int, got {self.data_ptr!r}")
@@ -50,15 +54,14 @@ class DeviceTensor:
         check_dtype(self.dtype)
         if self.buffer is not None:
             _check_buffer(self.buffer, self.data_ptr)
+        # What each call asks for is worked out once.
+        element = element_of(self.dtype)
+        object.__setattr__(self, "_element", None if element is None else element.name)
+        object.__setattr__(self, "_nbytes", size_of(self.shape, self.dtype))
 
     @property
     def nbytes(self) -> int:
-        return size_of(self.shape, self.dtype)
-
-    @property
-    def _element(self) -> str | None:
-        element = element_of(self.dtype)
-        return None if element is None else element.name
+        return self._nbytes
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,9 @@ class StackedDeviceTensor:
     shards: tuple[DeviceTensor, ...]
     full_shape: tuple[int, ...]
     worker_ids: tuple[int, ...]
+
+    if TYPE_CHECKING:
+        _element: str | None
 
     def __post_init__(self) -> None:
         for name in ("shards", "worker_ids"):
@@ -105,6 +111,7 @@ class StackedDeviceTensor:
                     f"all shards must have one dtype: shard 0 is {self.shards[0].dtype}, "
                     f"shard {i} {shard.dtype}"
                 )
+        object.__setattr__(self, "_element", self.shards[0]._element)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,11 +123,7 @@ class StackedDeviceTensor:
 
     @property
     def nbytes(self) -> int:
-        return size_of(self.full_shape, self.dtype)
-
-    @property
-    def _element(self) -> str | None:
-        return self.shards[0]._element
+        return sum(shard.nbytes for shard in self.shards)
 
     def __len__(self) -> int:
         return len(self.shards)

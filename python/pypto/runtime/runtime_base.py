@@ -160,16 +160,18 @@ class Worker(ABC):
                 )
 
     def _free_owned_tensors(self) -> None:
-        """At the end: those that were forgotten. Silent, unless one cannot be freed."""
-        for (worker_id, ptr), tensor in list(self._owned_tensors.items()):
+        """At the end: those that were forgotten. A line for the debugger's log, a warning when one cannot be freed."""
+        forgotten = list(self._owned_tensors.items())
+        if forgotten:
+            import logging
+
+            log = logging.getLogger(__name__)
+        for (worker_id, ptr), tensor in forgotten:
             try:
                 self._release(ptr, worker_id)
+                log.debug("freed %r of rank %d, which was still there", tensor, worker_id)
             except Exception as error:
-                import logging
-
-                logging.getLogger(__name__).warning(
-                    "leaking %r of rank %d, which cannot be freed: %s", tensor, worker_id, error
-                )
+                log.warning("leaking %r of rank %d, which cannot be freed: %s", tensor, worker_id, error)
         self._owned_tensors.clear()
 
 
