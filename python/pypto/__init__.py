@@ -11,6 +11,7 @@ import atexit as _atexit
 
 from . import _core
 from ._dtypes import DTYPES as _DTYPES, DataType
+from ._logging import get_log_level, set_log_level
 from .errors import (
     CollectiveMismatchError,
     CompilerError,
@@ -28,7 +29,11 @@ __pypto_path__ = "pypto"
 
 _atexit.register(_core.shutdown)
 
-_PACKAGES = frozenset({"errors", "ir", "language", "runtime"})
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .log_level import LogLevel
+
+_PACKAGES = frozenset({"errors", "ir", "language", "pypto_core", "runtime"})
 
 __all__ = [
     "CollectiveMismatchError",
@@ -40,8 +45,11 @@ __all__ = [
     "InternalError",
     "LintError",
     "LintWarning",
+    "LogLevel",
     "WorkerDiedError",
     "__version__",
+    "get_log_level",
+    "set_log_level",
 ]
 
 
@@ -50,10 +58,14 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("." + name, __name__)
+    if name == "LogLevel":
+        from .log_level import LogLevel
+
+        return LogLevel
     if name.startswith("DT_") and name[3:] in _DTYPES:
         return _DTYPES[name[3:]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PACKAGES, *("DT_" + name for name in _DTYPES)])
+    return sorted([*globals(), "LogLevel", *_PACKAGES, *("DT_" + name for name in _DTYPES)])

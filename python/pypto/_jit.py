@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from . import _core, _source
+from . import _core, _logging, _source
 from .errors import Error, TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -219,7 +219,7 @@ class JITFunction:
     def _program(self, bound: tuple[Any, ...] | None, platform: str) -> _core.Program:
         names = self._function.__code__.co_varnames
         known = self._programs.setdefault(platform, [])
-        self._latest = _core.compile(self, known, names, bound, platform)
+        self._latest = _compiled(self, known, names, bound, platform)
         return self._latest
 
     def _require_entry(self) -> None:
@@ -284,6 +284,21 @@ class JITFunction:
 
     def __repr__(self) -> str:
         return f"<{self._decorator} function {self.__qualname__}>"
+
+
+def _compiled(
+    function: Any,
+    known: list[_core.Program],
+    names: tuple[str, ...],
+    bound: tuple[Any, ...] | None,
+    platform: str,
+) -> _core.Program:
+    """The program for such arguments, of those that are known or a new one, which is added to them."""
+    count = len(known)
+    program = _core.compile(function, known, names, bound, platform)
+    if _logging.tells_compiles:
+        _logging.tell_compiled(program, platform, len(known) == count)
+    return program
 
 
 def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _core, _source
 from .._dtypes import DTYPES
-from .._jit import _CHIP, _CORE, _HOST
+from .._jit import _CHIP, _CORE, _HOST, _compiled
 from .._program import Function, Program
 from ..backend import backend_of, platform_for
 from ..errors import (
@@ -134,7 +134,7 @@ def _sources(
     if skips:
         return Sources(_core.lower(entry, names, None, platform), None), None
     try:
-        return Sources.of(_core.compile(entry, known, names, None, platform)), None
+        return Sources.of(_compiled(entry, known, names, None, platform)), None
     except CompilerError as failure:
         try:
             texts = _core.lower(entry, names, None, platform)

@@ -1,5 +1,7 @@
 """Running programs: the configuration of a run, workers that stay, and the end of idle ones."""
 
+import os as _os
+
 from .. import _core
 from .run_config import RunConfig
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from .distributed_worker import DistributedRunHandle, DistributedWorker
     from .registration import RegistrationHandle
     from .runner import execute_compiled
+    from .log_config import configure_log, log_level
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
     from .trace_spans import TraceInvocation, TraceSpan
@@ -31,9 +34,11 @@ _LATER = {
     "TraceSpan": "trace_spans",
     "Worker": "runtime_base",
     "benchmark": "bench",
+    "configure_log": "log_config",
     "empty_shared": "shared_tensors",
     "execute_compiled": "runner",
     "execute_distributed_compiled": "distributed_runner",
+    "log_level": "log_config",
 }
 
 __all__ = [
@@ -49,9 +54,11 @@ __all__ = [
     "TraceSpan",
     "Worker",
     "benchmark",
+    "configure_log",
     "empty_shared",
     "execute_compiled",
     "execute_distributed_compiled",
+    "log_level",
     "shutdown",
 ]
 
@@ -72,3 +79,9 @@ def shutdown() -> None:
     until they are closed. Safe at any time.
     """
     _core.shutdown()
+
+
+if _os.environ.get("PYPTO_RUNTIME_LOG"):
+    from .log_config import configure_from_environment
+
+    configure_from_environment()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _telling
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
@@ -24,8 +26,10 @@ def wanted_of(
     each rank."""
     if config is None or not config.any_dfx_enabled():
         return None
+    directory = f"{output_dir}/{FOLDER}"
+    _telling.tell(_telling.INFO, "records of a call go to %s", directory)
     return (
-        f"{output_dir}/{FOLDER}",
+        directory,
         per_rank,
         config.enable_chip_swimlane,
         config.enable_dump_args,

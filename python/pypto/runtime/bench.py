@@ -11,6 +11,7 @@ import time
 from .. import _core
 from .._jit import _lint_of, _title, refuse_residents
 from ..errors import DeviceError, TypeError as PyptoTypeError, ValueError as PyptoValueError
+from . import _telling
 from ._records import TIMES
 from .benchmark_stats import BenchmarkStats
 from .run_config import RunConfig
@@ -134,4 +135,5 @@ def _measure(
             f"no [STRACE] markers captured: {compiled.name} dispatches nothing, so there is "
             "nothing to measure"
         )
+    _telling.tell(_telling.TIMING, "benchmark of %s: %r", compiled.name, stats)
     return stats

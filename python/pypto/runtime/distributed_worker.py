@@ -19,6 +19,7 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from . import _telling
 from .registration import RegistrationHandle, Registrations
 from .run_config import RunConfig
 from .runtime_base import check_rank, close_at_exit, closed_error
@@ -161,6 +162,8 @@ class DistributedWorker(StackedMemory):
         self._closed = False
         self._close_complete = False
         close_at_exit(self)
+        pids = ", ".join(map(str, self._native.pids))
+        _telling.tell(_telling.INFO, "%r: workers started, processes %s", self, pids)
 
     # ---- calls ----
 
@@ -240,6 +243,8 @@ class DistributedWorker(StackedMemory):
         self._check_residents(arguments, lambda i: str(compiled.parameters[i].name))
         if config is not None:
             compiled._check_config(config, stacklevel=4)
+        if _telling.tells_calls:
+            _telling.tell(_telling.DEBUG, "%r: a call of %s", self, compiled.name)
         return self._programs[compiled], arguments
 
     def _forget_done(self) -> None:
@@ -298,6 +303,7 @@ class DistributedWorker(StackedMemory):
             self._close_complete = True
         finally:
             self._closing = False
+        _telling.tell(_telling.INFO, "%r: workers ended", self)
         if first is not None:
             raise first
 
