@@ -194,6 +194,7 @@ static const pld_program table = {.abi = PLD_ABI,
                                   .host = 2,
                                   .functions = functions,
                                   .nbuffers = BUFFERS,
+                                  .collectives_only = 1,
                                   .buffers = buffers};
 
 int main(int argc, char **argv)

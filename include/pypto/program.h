@@ -106,6 +106,9 @@ typedef struct pld_program {
     /* A wrapper or kernel is known to workers by its index here. */
     const pld_function *const *functions;
     int32_t nbuffers;
+    /* 1: no kernel reaches into slices of peers (notify, put, get, remote loads and stores) but by collectives, so that
+     * a broadcast need not hold up its root. */
+    int32_t collectives_only;
     const pld_buffer_info *buffers;
 } pld_program;
 

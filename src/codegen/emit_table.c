@@ -443,6 +443,8 @@ void emit_program_table(emitter *e)
     emit_line(e, ".functions = program_functions,");
     if (p->buffers.count > 0) {
         emit_line(e, ".nbuffers = %lld,", (long long)p->buffers.count);
+        if (p->collectives_only)
+            emit_line(e, ".collectives_only = 1,");
         emit_line(e, ".buffers = program_buffers,");
     }
     e->depth--;

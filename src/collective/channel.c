@@ -1,22 +1,36 @@
 /* Channels and rounds: see channel.h for what they are and why they work. */
-#include "collective/channel.h"
+#include "collective/mismatch.h"
 
 #include "base/alloc.h"
 #include "sched/describe.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- layout ---- */
 
+static int64_t lines_at(void)
+{
+    return (int64_t)sizeof(channel_record);
+}
+
+static int64_t flags_at(void)
+{
+    return lines_at() + ROOTED_ROUNDS * (int64_t)sizeof(flag_line);
+}
+
 static int64_t stage_at(int32_t ranks)
 {
-    return (int64_t)sizeof(channel_record) + 2 * ranks * (int64_t)sizeof(flag_line);
+    return flags_at() + 2 * ranks * (int64_t)sizeof(flag_line);
+}
+
+static int64_t rooted_stage_at(int32_t ranks)
+{
+    return stage_at(ranks) + INT64_C(2) * STAGE_BYTES;
 }
 
 static int64_t channel_bytes(int32_t ranks)
 {
-    return stage_at(ranks) + 2 * STAGE_BYTES;
+    return rooted_stage_at(ranks) + ROOTED_BYTES;
 }
 
 static int64_t channels_at(int64_t window_bytes)
@@ -58,10 +72,15 @@ const channel_record *channel_record_at(const char *window, int64_t bytes, int32
 
 /* ---- finding one ---- */
 
+/* What lies so many bytes behind the beginning of a rank's part. */
+static char *in_channel(const collective *c, int32_t rank, int64_t at)
+{
+    return peer_address(c->comm, c->window, c->window->base + c->at + at, rank);
+}
+
 static flag_line *flags_of(const collective *c, int32_t rank)
 {
-    char *own = c->window->base + c->at + sizeof(channel_record);
-    flag_line *flags = (flag_line *)(void *)peer_address(c->comm, c->window, own, rank);
+    flag_line *flags = (flag_line *)(void *)in_channel(c, rank, flags_at());
     return flags + (int64_t)(c->round % 2) * c->comm->nranks;
 }
 
@@ -94,7 +113,7 @@ static void check_signal(const collective *c, pld_core *core, const pld_tensor *
     }
 }
 
-/* 64 bits to 47, each of which depends on all. Finalizer of MurmurHash3 (Austin Appleby, public domain). */
+/* 64 bits to 64, each of which depends on all. Finalizer of MurmurHash3 (Austin Appleby, public domain). */
 static uint64_t mixed(uint64_t h)
 {
     h ^= h >> 33;
@@ -118,6 +137,8 @@ static uint64_t fingerprint_of(const collective_call *call)
     return mixed(sum);
 }
 static_assert(sizeof(collective_call) % 8 == 0, "a call is whole words");
+
+#define PUSHES_COUNTED UINT32_C(0x3fffffff)
 
 void collective_enter(collective *c, pld_core *core, const pld_tensor *signal,
                       const collective_call *call)
@@ -143,15 +164,14 @@ void collective_enter(collective *c, pld_core *core, const pld_tensor *signal,
             core, DIAG_BAD_SIGNAL,
             "signal %s is in use by another collective of this rank, at line %d: tasks that may "
             "overlap need signals of their own",
-            task_describe(core, signal, name, sizeof name), c->record->line);
-    const uint32_t pushes = core->owner->pushes & UINT32_C(0x7fffffff);
+            task_describe(core, signal, name, sizeof name), c->record->now.line);
+    const uint32_t pushes = core->owner->pushes & PUSHES_COUNTED;
     c->pushed = c->record->pushes != pushes;
     c->again = c->pushed;
-    c->record->pushes = pushes & UINT32_C(0x7fffffff);
+    c->record->pushes = pushes & PUSHES_COUNTED;
     c->record->busy = 1;
-    c->record->what = *call;
-    c->record->function = core->function_index;
-    c->record->line = core->line;
+    c->record->whole = 0;
+    c->record->now = (channel_entry){*call, core->function_index, core->line};
     c->fingerprint = fingerprint_of(call);
 }
 
@@ -160,21 +180,35 @@ void collective_leave(collective *c)
     c->record->busy = 0;
 }
 
-/* ---- rounds ---- */
+/* ---- whole rounds ---- */
+
+/* In the fingerprint of a flag: its rank has pushed, see channel.h. */
+#define FLAG_PUSHED (UINT64_C(1) << 63)
+
+/* Of all that ranks have to have done alike since the latest whole round. */
+static uint64_t with_history(const collective *c)
+{
+    return mixed(c->record->history + c->fingerprint) & ~FLAG_PUSHED;
+}
 
 void round_begin(collective *c)
 {
     task_check(c->core);
+    c->record->whole = 1;
     c->round = ++c->record->rounds;
+    c->told = with_history(c);
 }
 
-/* In a flag beside fingerprint and round: its rank has pushed, see channel.h. */
-#define FLAG_PUSHED (UINT64_C(1) << 63)
-
-static uint64_t flag_word(const collective *c)
+/* What is in the line gets seen by whoever finds the number. Comes before the look at the sleepers of peers. */
+static void publish(flag_line *line, uint64_t number)
 {
-    const uint64_t word = c->fingerprint << FLAG_ROUND_BITS | FLAG_ROUND(c->round);
-    return c->pushed ? word | FLAG_PUSHED : word & ~FLAG_PUSHED;
+    atomic_exchange_explicit(&line->number, number, memory_order_seq_cst);
+}
+
+static void ring(const collective *c, int32_t peer)
+{
+    const segment *seg = &c->core->owner->seg;
+    rank_ring(seg, segment_rank(seg, c->comm->devices[peer]));
 }
 
 void round_post(collective *c, int32_t peer, const void *message, int64_t bytes)
@@ -182,47 +216,50 @@ void round_post(collective *c, int32_t peer, const void *message, int64_t bytes)
     flag_line *flag = flags_of(c, peer) + c->comm->rank;
     if (bytes > 0)
         memcpy(flag->message, message, (size_t)bytes);
-    /* Releases what this rank has done, and comes before the look at the peer's sleepers. */
-    atomic_exchange_explicit(&flag->word, flag_word(c), memory_order_seq_cst);
-    const segment *seg = &c->core->owner->seg;
-    rank_ring(seg, segment_rank(seg, c->comm->devices[peer]));
+    flag->fingerprint = c->pushed ? c->told | FLAG_PUSHED : c->told;
+    publish(flag, c->round);
+    ring(c, peer);
 }
 
-static void fail_mismatch(const collective *c, int32_t peer) PYPTO_NORETURN;
-
-/* Waits for one peer's flag of this round. */
-static void await_flag(collective *c, int32_t peer)
+/* Waits until a peer has written a line of this round. */
+static void await(collective *c, const flag_line *line, int32_t peer)
 {
+    if (atomic_load_explicit(&line->number, memory_order_seq_cst) == c->round)
+        return;
     pld_core *core = c->core;
-    const flag_line *flag = flags_of(c, c->comm->rank) + peer;
-    uint64_t word = atomic_load_explicit(&flag->word, memory_order_seq_cst);
-    if (FLAG_ROUND(word) != FLAG_ROUND(c->round)) {
-        core->wait = (wait_entry){.kind = WAIT_COLLECTIVE,
-                                  .program = core->program,
-                                  .function = core->function_index,
-                                  .line = core->line,
-                                  .cell_offset = (const char *)flag - core->owner->seg.base,
-                                  .expected = (int32_t)FLAG_ROUND(c->round),
-                                  .cmp = c->record->what.kind,
-                                  .buffer = c->window->buffer,
-                                  .param = -1,
-                                  .device = c->comm->devices[peer],
-                                  .cell = {c->at},
-                                  .block = core->block_index,
-                                  .blocks = core->block_count};
-        task_wait(core);
-        word = atomic_load_explicit(&flag->word, memory_order_seq_cst);
-    }
-    if (__builtin_expect(((word ^ flag_word(c)) & ~FLAG_PUSHED) != 0, 0))
-        fail_mismatch(c, peer);
-    c->again |= (word & FLAG_PUSHED) != 0;
+    const char *base = core->owner->seg.base;
+    core->wait = (wait_entry){.kind = WAIT_COLLECTIVE,
+                              .program = core->program,
+                              .function = core->function_index,
+                              .line = core->line,
+                              .cell_offset = (const char *)line - base,
+                              .sequence = c->round,
+                              .cmp = c->record->now.what.kind,
+                              .buffer = c->window->buffer,
+                              .param = -1,
+                              .device = c->comm->devices[peer],
+                              .cell = {c->at, (const char *)c->record - base},
+                              .block = core->block_index,
+                              .blocks = core->block_count};
+    task_wait(core);
+    /* Acquires what the peer has done. */
+    (void)atomic_load_explicit(&line->number, memory_order_seq_cst);
 }
 
 void round_end(collective *c)
 {
     const int32_t ranks = c->comm->nranks;
-    for (int32_t i = 1; i < ranks; ++i)
-        await_flag(c, (c->comm->rank + i) % ranks);
+    for (int32_t i = 1; i < ranks; ++i) {
+        const int32_t peer = (c->comm->rank + i) % ranks;
+        const flag_line *flag = flags_of(c, c->comm->rank) + peer;
+        await(c, flag, peer);
+        if (__builtin_expect((flag->fingerprint & ~FLAG_PUSHED) != c->told, 0))
+            mismatch_fail(c, peer);
+        c->again |= (flag->fingerprint & FLAG_PUSHED) != 0;
+    }
+    c->record->rooted = 0;
+    c->record->history = 0;
+    c->record->staged = 0;
 }
 
 bool round_again(collective *c)
@@ -279,9 +316,7 @@ const void *round_message(const collective *c, int32_t peer)
 
 char *round_stage(const collective *c, int32_t rank)
 {
-    char *own =
-        c->window->base + c->at + stage_at(c->comm->nranks) + (int64_t)(c->round % 2) * STAGE_BYTES;
-    return peer_address(c->comm, c->window, own, rank);
+    return in_channel(c, rank, stage_at(c->comm->nranks) + (int64_t)(c->round % 2) * STAGE_BYTES);
 }
 
 void fill_stage_parts(const collective *c, const char *parts, int64_t bytes)
@@ -292,73 +327,59 @@ void fill_stage_parts(const collective *c, const char *parts, int64_t bytes)
     memcpy(stage + behind, parts + behind, (size_t)(c->comm->nranks * bytes - behind));
 }
 
-/* ---- disagreement ---- */
+/* ---- rooted rounds ---- */
 
-const char *collective_name(int32_t kind)
+/* Bytes of the rooted stage for a message. */
+static int64_t staged_bytes(int64_t bytes)
 {
-    static const char *const names[] = {[COLLECTIVE_BARRIER] = "barrier",
-                                        [COLLECTIVE_ALLREDUCE] = "allreduce",
-                                        [COLLECTIVE_BROADCAST] = "broadcast",
-                                        [COLLECTIVE_ALLGATHER] = "allgather",
-                                        [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
-                                        [COLLECTIVE_ALL_TO_ALL] = "all_to_all",
-                                        [COLLECTIVE_ALL_TO_ALL_V] = "all_to_all_v"};
-    return kind > 0 && kind <= COLLECTIVE_ALL_TO_ALL_V ? names[kind] : "a collective";
+    return bytes <= FLAG_MESSAGE ? 0 : (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-static const char *op_name(uint8_t op)
+bool rooted_fits(const collective *c, int64_t bytes)
 {
-    static const char *const names[] = {
-        [PLD_SUM] = "Sum", [PLD_MAX] = "Max", [PLD_MIN] = "Min", [PLD_PROD] = "Prod"};
-    return op < sizeof names / sizeof names[0] ? names[op] : "?";
+    const channel_record *record = c->record;
+    return c->core->table->collectives_only != 0 && record->rooted < ROOTED_ROUNDS &&
+           bytes <= STAGE_BYTES && record->staged + staged_bytes(bytes) <= ROOTED_BYTES;
 }
 
-static const char *mode_name(uint8_t mode)
+/* The line and the place for the message of this rooted round, in the root's part. */
+typedef struct rooted_place {
+    flag_line *line;
+    char *message;
+} rooted_place;
+
+static rooted_place rooted_begin(collective *c, int32_t root, int64_t bytes)
 {
-    static const char *const names[] = {
-        [PLD_MESH] = "mesh", [PLD_RING] = "ring", [PLD_AUTO] = "auto"};
-    return mode < sizeof names / sizeof names[0] ? names[mode] : "?";
+    task_check(c->core);
+    channel_record *record = c->record;
+    flag_line *line = (flag_line *)(void *)in_channel(c, root, lines_at()) + record->rooted;
+    const int64_t stage = rooted_stage_at(c->comm->nranks) + record->staged;
+    const rooted_place place = {line, bytes <= FLAG_MESSAGE ? (char *)line->message
+                                                            : in_channel(c, root, stage)};
+    c->told = with_history(c);
+    c->round = ++record->rooted_rounds;
+    record->history = c->told;
+    record->entries[record->rooted++] = record->now;
+    record->staged += staged_bytes(bytes);
+    return place;
 }
 
-#define CALL_TEXT 256
-
-/* "allreduce(256 x fp32, op=Sum, mode=mesh, buffer 0) in step at script.py:12" */
-static void describe_call(const collective *c, const channel_record *record, char *text,
-                          size_t bytes)
+void rooted_send(collective *c, const void *data, int64_t bytes)
 {
-    const collective_call *call = &record->what;
-    const pld_program *table = c->core->table;
-    char more[96] = "", target[64] = "";
-    if (call->kind == COLLECTIVE_ALLREDUCE)
-        snprintf(more, sizeof more, ", op=%s, mode=%s", op_name(call->op), mode_name(call->mode));
-    else if (call->kind == COLLECTIVE_REDUCE_SCATTER)
-        snprintf(more, sizeof more, ", op=%s", op_name(call->op));
-    else if (call->kind == COLLECTIVE_BROADCAST)
-        snprintf(more, sizeof more, ", root=%d", call->root);
-    if (call->buffer >= 0 && call->buffer < table->nbuffers)
-        snprintf(target, sizeof target, ", window '%.32s' from byte %lld",
-                 table->buffers[call->buffer].name, (long long)call->offset);
-    const pld_function *f = record->function >= 0 && record->function < table->nfunctions
-                                ? table->functions[record->function]
-                                : NULL;
-    int used = snprintf(text, bytes, "%s", collective_name(call->kind));
-    if (call->kind != COLLECTIVE_BARRIER)
-        used +=
-            snprintf(text + used, bytes - (size_t)used, "(%lld x %s%s%s)", (long long)call->count,
-                     pypto_dtype_name((pypto_dtype)call->dtype), more, target);
-    if (f != NULL && (size_t)used < bytes)
-        snprintf(text + used, bytes - (size_t)used, " in %s at %s:%d", f->name, f->file,
-                 record->line);
+    const int32_t ranks = c->comm->nranks, me = c->comm->rank;
+    const rooted_place place = rooted_begin(c, me, bytes);
+    memcpy(place.message, data, (size_t)bytes);
+    place.line->fingerprint = c->told;
+    publish(place.line, c->round);
+    for (int32_t i = 1; i < ranks; ++i)
+        ring(c, (me + i) % ranks);
 }
 
-static void fail_mismatch(const collective *c, int32_t peer)
+const void *rooted_receive(collective *c, int32_t root, int64_t bytes)
 {
-    char mine[CALL_TEXT], theirs[CALL_TEXT];
-    const channel_record *other = (const channel_record *)(const void *)peer_address(
-        c->comm, c->window, (const char *)c->record, peer);
-    describe_call(c, c->record, mine, sizeof mine);
-    describe_call(c, other, theirs, sizeof theirs);
-    task_fail(c->core, DIAG_COLLECTIVE_MISMATCH,
-              "ranks disagree about a collective: rank %d calls %s; rank %d calls %s",
-              c->comm->rank, mine, peer, theirs);
+    const rooted_place place = rooted_begin(c, root, bytes);
+    await(c, place.line, root);
+    if (__builtin_expect(place.line->fingerprint != c->told, 0))
+        mismatch_fail(c, root);
+    return place.message;
 }

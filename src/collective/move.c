@@ -36,7 +36,12 @@ void(pld_broadcast)(pld_core *core, const pld_tensor *target, const pld_tensor *
     const bool receives = comm->rank != from;
     collective c;
     collective_enter(&c, core, signal, &call);
-    if (bytes <= FLAG_MESSAGE) {
+    if (rooted_fits(&c, bytes)) {
+        if (receives)
+            memcpy(target->data, rooted_receive(&c, from, bytes), (size_t)bytes);
+        else
+            rooted_send(&c, target->data, bytes);
+    } else if (bytes <= FLAG_MESSAGE) {
         do
             round_all(&c, target->data, receives ? 0 : bytes);
         while (round_again(&c));

@@ -10,8 +10,10 @@
  * and who waits for whom (suspects.c): in a circle, for a rank that has ended, or only behind
  * those. Called by call.c with the set's lock held.
  *
- * A rank in a collective names the rank that it waits for. When that one has ended its part of the call, or waits in
- * a collective on another signal, the two do not call the same collectives, and the error says so. */
+ * A rank in a collective names the rank that it waits for. When that one has ended its part of the call, waits in
+ * a collective on another signal, or is as far on the same one, the two do not call the same collectives, and the
+ * error says so. */
+#include "collective/mismatch.h"
 #include "host/report.h"
 #include "host/suspects.h"
 #include "sched/describe.h"
@@ -302,6 +304,20 @@ static void note_causes(const look *l, pypto_status *status)
 
 /* ---- collectives ---- */
 
+/* A device's part of the channel that a rank waits in. */
+static const channel_record *record_of(const look *l, int32_t rank, int32_t device)
+{
+    const segment *seg = &l->w->seg;
+    const char *own = seg->base + l->wait[rank].cell[1];
+    const ptrdiff_t at = own - segment_slice(seg, rank);
+    return (const channel_record *)(const void *)(segment_slice(seg, device) + at);
+}
+
+static bool on_one_signal(const wait_entry *a, const wait_entry *b)
+{
+    return b->kind == WAIT_COLLECTIVE && b->buffer == a->buffer && b->cell[0] == a->cell[0];
+}
+
 /* A rank in a collective that waits for one which will not join. -1: there is none. */
 static int32_t left_alone(const look *l)
 {
@@ -312,8 +328,11 @@ static int32_t left_alone(const look *l)
         if ((l->blocked & bit(wait->device)) == 0)
             return rank;
         const wait_entry *other = &l->wait[wait->device];
-        if (other->kind == WAIT_COLLECTIVE &&
-            (other->buffer != wait->buffer || other->cell[0] != wait->cell[0]))
+        if (other->kind != WAIT_COLLECTIVE)
+            continue;
+        /* On one signal, whoever is behind may be held up by others. */
+        if (!on_one_signal(wait, other) || channel_position(record_of(l, rank, wait->device)) >=
+                                               channel_position(record_of(l, rank, rank)))
             return rank;
     }
     return -1;
@@ -342,6 +361,13 @@ static void add_headline(const look *l, pypto_span first, pypto_status *status)
         return;
     }
     const wait_entry *wait = &l->wait[rank];
+    const channel_record *const records[2] = {record_of(l, rank, rank),
+                                              record_of(l, rank, wait->device)};
+    const channel_entry *calls[2];
+    if (channels_differ(records[0], records[1], calls) && calls[0] != NULL && calls[1] != NULL) {
+        report_disagreement(status, l->w, wait->program, (int32_t[]){rank, wait->device}, records);
+        return;
+    }
     text line = {0};
     add_collective(&line, l, rank);
     text_add(&line, ", but ");

@@ -406,6 +406,10 @@ void records_release(pld_host *host);
 /* Where a device notes, as an offset in the segment; 0: nowhere. */
 int64_t records_log(const pld_host *host, int32_t device);
 
+/* disagreement.c: that all ranks of a call that has ended well have called the same collectives, as far as they could not
+ * find out themselves. */
+PYPTO_NODISCARD pypto_status compare_channels(const pld_host *host);
+
 /* lint.c: what a call that has ended well has done with its signals. */
 void lint_call(pld_host *host, pypto_status *status);
 

@@ -197,7 +197,7 @@ static void look_for_remains(linting *l, const host_window *window, int32_t devi
                              const channel_record *record, int64_t first, int64_t end)
 {
     const char *slice = segment_slice(&l->host->w->seg, device) + window->offset;
-    const signal_place place = {record->function + 1, record->line};
+    const signal_place place = {record->now.function + 1, record->now.line};
     for (int64_t i = first; i < end; ++i) {
         const int32_t value = atomic_load_explicit(
             (const _Atomic int32_t *)(const void *)(slice + i * 4), memory_order_relaxed);
@@ -211,7 +211,7 @@ static void look_for_remains(linting *l, const host_window *window, int32_t devi
                     report_buffer(l->host->w, l->host->program_id, window->view.buffer));
         report_rank(&message, l->host->w, device);
         text_printf(&message, ", a signal of %s, is %d at the end of the call",
-                    collective_name(record->what.kind), value);
+                    collective_name(record->now.what.kind), value);
         if (notify.line != 0) {
             text_add(&message, " (notified");
             add_place(&message, l, notify);
@@ -225,7 +225,7 @@ static void look_for_remains(linting *l, const host_window *window, int32_t devi
 
 static void look_for_clamped(linting *l, int32_t device, const channel_record *record)
 {
-    const signal_place place = {record->function + 1, record->clamped_line};
+    const signal_place place = {record->now.function + 1, record->clamped_line};
     if (record->clamped_line == 0 || !is_news(l, DIAG_LINT_CLAMPED, place, (signal_place){0}))
         return;
     text message = {0};
@@ -247,7 +247,7 @@ static void look_at_channels(linting *l, const host_window *window)
         const char *slice = segment_slice(&l->host->w->seg, device) + window->offset;
         for (int32_t i = 0; i < window->view.channels; ++i) {
             const channel_record *record = channel_record_at(slice, window->bytes, ranks, i);
-            if (record->what.kind == 0)
+            if (record->now.what.kind == 0)
                 continue;
             const int64_t first = (int64_t)i * ranks;
             const int64_t end = first + ranks < cells ? first + ranks : cells;

@@ -10,19 +10,26 @@
 
 /* ---- names ---- */
 
-const pld_function *report_function(const pypto_worker *w, int32_t program, int32_t function)
+const pld_program *report_table(const pypto_worker *w, int32_t program)
 {
     if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
         return NULL;
-    const pld_program *table = w->programs[program]->table;
+    return w->programs[program]->table;
+}
+
+const pld_function *report_function(const pypto_worker *w, int32_t program, int32_t function)
+{
+    const pld_program *table = report_table(w, program);
+    if (table == NULL)
+        return NULL;
     return function >= 0 && function < table->nfunctions ? table->functions[function] : NULL;
 }
 
 const char *report_buffer(const pypto_worker *w, int32_t program, int32_t buffer)
 {
-    if (program < 0 || program >= w->program_count || w->programs[program] == NULL)
+    const pld_program *table = report_table(w, program);
+    if (table == NULL)
         return "?";
-    const pld_program *table = w->programs[program]->table;
     return buffer >= 0 && buffer < table->nbuffers ? table->buffers[buffer].name : "?";
 }
 

@@ -185,9 +185,11 @@ static void release_windows(pld_host *host, bool failed, pypto_status *status)
 static void run_end(pypto_run *run, pypto_status status)
 {
     pld_host *host = &run->host;
-    const bool failed = !status_ok(status);
+    bool failed = !status_ok(status);
     if (failed) {
         call_give_up(host, &status);
+    } else if (!status_ok(status = compare_channels(host))) {
+        failed = true;
     } else {
         stage_out(host);
         if (host->lint != PYPTO_LINT_OFF)

@@ -284,6 +284,7 @@ struct ir_program {
     const char *name;
     VEC(ir_function *) functions; /* callees before callers; the entry is last */
     VEC(ir_buffer) buffers;
+    bool collectives_only; /* kernels have collectives, and reach slices of peers in no other way */
 };
 
 /* ---- builder (ir/build.c): nodes on the program's arena ---- */

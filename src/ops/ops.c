@@ -279,6 +279,14 @@ static void parse_row(const op_row *row, op_def *def)
     }
 }
 
+bool op_reaches_peers(const op_def *op)
+{
+    for (int32_t i = 0; i < op->param_count; i++)
+        if (strcmp(op->params[i].name, "peer") == 0)
+            return true;
+    return false;
+}
+
 bool op_is_spelled(const op_def *op, const char *spelling)
 {
     for (const char *const *s = op->spellings; *s != NULL; s++) {

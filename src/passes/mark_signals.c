@@ -1,4 +1,5 @@
-/* Which window buffers hold signals of collectives (ir_buffer.collectives).
+/* Which window buffers hold signals of collectives (ir_buffer.collectives), and whether kernels reach peers in any other
+ * way (ir_program.collectives_only).
  *
  * The runtime keeps a channel behind such a buffer for each signal that may be in it, and has to know how many
  * when it allocates: one, if every signal is the whole buffer, as its kernels see it; else as many as fit.
@@ -109,6 +110,22 @@ static void mark_statement(void *context, ir_stmt *s)
     }
 }
 
+static void look_for_peers(void *context, ir_stmt *s)
+{
+    bool *found = context;
+    *found |= s->kind == IR_DO && op_reaches_peers(s->op_def);
+}
+
+static bool uses_collectives_only(const ir_program *p)
+{
+    bool collectives = false, peers = false;
+    for (int64_t i = 0; i < p->buffers.count; i++)
+        collectives |= p->buffers.items[i].collectives != PLD_NO_COLLECTIVES;
+    for (int64_t i = 0; i < p->functions.count; i++)
+        ir_visit_stmts(&p->functions.items[i]->body, look_for_peers, &peers);
+    return collectives && !peers;
+}
+
 pypto_status pass_mark_signals(ir_program *p)
 {
     marking m = {.p = p};
@@ -121,5 +138,6 @@ pypto_status pass_mark_signals(ir_program *p)
         for (int64_t k = 0; m.f->plane == PLD_PLANE_HOST && k < p->buffers.count; k++)
             p->buffers.items[k].collectives = m.mine[k];
     }
+    p->collectives_only = uses_collectives_only(p);
     return STATUS_OK;
 }

@@ -352,8 +352,7 @@ bool wait_satisfied(const segment *seg, const wait_entry *wait)
         return segment_dispatch_done(segment_rank(seg, wait->device), wait->sequence);
     if (wait->kind == WAIT_COLLECTIVE) {
         const _Atomic uint64_t *flag = (const _Atomic uint64_t *)(seg->base + wait->cell_offset);
-        const uint64_t word = atomic_load_explicit(flag, memory_order_seq_cst);
-        return FLAG_ROUND(word) == (uint32_t)wait->expected;
+        return atomic_load_explicit(flag, memory_order_seq_cst) == wait->sequence;
     }
     const _Atomic int32_t *cell = (const _Atomic int32_t *)(seg->base + wait->cell_offset);
     const int32_t value = atomic_load_explicit(cell, memory_order_seq_cst);

@@ -92,22 +92,19 @@ typedef struct wait_entry {
     int32_t line;
     /* From the segment's first byte. SIGNAL, DEFERRED: of the INT32 cell. COLLECTIVE: of the flag. */
     int64_t cell_offset;
-    int32_t expected; /* COLLECTIVE: the round */
-    int32_t cmp;      /* pld_wait_cmp; COLLECTIVE: collective_kind */
-    int32_t buffer;   /* allocation */
-    int32_t param;    /* parameter of the function that names the window, or -1 */
+    int32_t expected;
+    int32_t cmp;    /* pld_wait_cmp; COLLECTIVE: collective_kind */
+    int32_t buffer; /* allocation */
+    int32_t param;  /* parameter of the function that names the window, or -1 */
     int32_t ndim;
     int32_t device;    /* DISPATCH, COLLECTIVE: the device waited for */
-    uint64_t sequence; /* DISPATCH: its dispatch number */
+    uint64_t sequence; /* DISPATCH: its dispatch number; COLLECTIVE: that of the round */
     uint64_t devices;  /* SIGNAL, DEFERRED: domain */
     int64_t block;     /* SIGNAL, DEFERRED: of its task's blocks */
     int64_t blocks;
-    int64_t cell[PYPTO_MAX_DIMS]; /* COLLECTIVE: [0] is where the channel begins in its window */
+    int64_t cell
+        [PYPTO_MAX_DIMS]; /* COLLECTIVE: where the channel begins: [0] in its window, [1] in the segment */
 } wait_entry;
-
-/* The flag of a collective: a fingerprint of what the rank does, above the number of the round. */
-#define FLAG_ROUND_BITS 16
-#define FLAG_ROUND(word) ((uint32_t)(word) & ((1u << FLAG_ROUND_BITS) - 1))
 
 /* The table is read while its owner may be rewriting it; the epoch tells afterwards whether it was.
  * Entries are copied as atomic words, so that what is read meanwhile is stale at worst and never

@@ -25,10 +25,20 @@ if me == 1:
         acc = pl.add(acc, acc)  # computing
 pld.tensor.allreduce(data, signal)  # joining
 """
+IN_A_BROADCAST = """
+if me == 1:
+    for i in pl.range(LONG):
+        acc = pl.add(acc, acc)  # computing
+pld.tensor.broadcast(data, signal, root=1)  # joining
+"""
 COLLECTIVES = """
 for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
     pld.tensor.allreduce(data, signal)  # joining
     pld.tensor.barrier(signal)
+"""
+BROADCASTS = """
+for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
+    pld.tensor.broadcast(data, signal, root=pl.cast(i % n, pl.INT32))  # joining
 """
 BARRIER = """
 for peer in pl.range(n):
@@ -119,6 +129,7 @@ def test_a_computing_rank_is_no_deadlock(script):
         (ONE_COMPUTES, "# waiting", 0),
         (IN_A_COLLECTIVE, "# joining", 0),
         (IN_A_COLLECTIVE, "# computing", 1),
+        (IN_A_BROADCAST, "# joining", 0),
     ],
 )
 def test_a_killed_worker_is_reported_with_rank_signal_and_line(script, number, body, mark, victim):
@@ -142,8 +153,8 @@ def test_a_killed_worker_is_reported_with_rank_signal_and_line(script, number, b
 
 @pytest.mark.parametrize(
     "body",
-    [ONE_COMPUTES, COMPUTE, IN_A_COLLECTIVE],
-    ids=["in a wait", "in computing kernels", "in a collective"],
+    [ONE_COMPUTES, COMPUTE, IN_A_COLLECTIVE, IN_A_BROADCAST],
+    ids=["in a wait", "in computing kernels", "in a collective", "in a broadcast"],
 )
 def test_ctrl_c_ends_the_call(script, body):
     s = script(
@@ -187,10 +198,15 @@ print("AFTER", "memfd" in open("/proc/self/maps").read())
 """
 
 
+# A row of collectives, and its results of seven of them.
+ROWS = pytest.mark.parametrize("row", [COLLECTIVES, BROADCASTS], ids=["collectives", "broadcasts"])
+
+
+@ROWS
 @pytest.mark.parametrize("transport", ["shm", "threads"])
-def test_ctrl_c_between_collectives_leaves_usable_workers(script, transport):
+def test_ctrl_c_between_collectives_leaves_usable_workers(script, transport, row):
     """All ranks are in an endless row of collectives; the next call has a short one on the same workers."""
-    s = script(COLLECTIVES, "inputs[:] = 1\nrun()\n" + BETWEEN_COLLECTIVES, ranks=3)
+    s = script(row, "inputs[:] = 1\nrun()\n" + BETWEEN_COLLECTIVES, ranks=3)
     process = s.start(PYPTO_TRANSPORT=transport)
     wait_for_line(process, "GO")
     pids = workers_of(process.pid)
@@ -205,9 +221,10 @@ def test_ctrl_c_between_collectives_leaves_usable_workers(script, transport):
     assert_all_gone(pids.values())
 
 
+@ROWS
 @pytest.mark.parametrize("victim", [0, 2])
-def test_a_rank_killed_between_collectives_is_replaced(script, victim):
-    s = script(COLLECTIVES, "inputs[:] = 1\nrun()\n" + BETWEEN_COLLECTIVES, ranks=3)
+def test_a_rank_killed_between_collectives_is_replaced(script, victim, row):
+    s = script(row, "inputs[:] = 1\nrun()\n" + BETWEEN_COLLECTIVES, ranks=3)
     process = s.start()
     wait_for_line(process, "GO")
     pids = wait_for_workers(process.pid, 3)

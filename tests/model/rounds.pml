@@ -1,4 +1,4 @@
-/* Rounds and collectives, for every endless sequence of collectives and every interleaving: a model of
+/* Whole rounds and collectives, for every endless sequence of collectives and every interleaving: a model of
  * src/collective/channel.{h,c} (flags, stages, numbers of rounds) and of how src/collective/{reduce,move}.c use them.
  * `scripts/check model` runs it; by hand:
  *
@@ -20,9 +20,9 @@
  * one peer can be too late, so can be that to all. Sleeping while a flag is awaited is the subject of sleep.pml: here
  * a rank sees a flag at the latest when nothing else can happen.
  *
- * MODULUS stands for the 2^16 of the source: how many numbers of rounds a flag can tell apart. In a set of
+ * MODULUS is how many numbers of rounds a flag can tell apart; those of the source never come back. In a set of
  * flags stands the number of this round or of the one before the last (or nothing yet), so 3 are enough, and 2
- * are not.
+ * are not. Rooted rounds, which need more, are in rooted.pml.
  *
  * -DBREAK=n takes out one ingredient of the protocol; the check must then fail:
  *   1 one set of flags, not two                     2 one set of stages

@@ -164,7 +164,10 @@ typedef struct plan {
     bool private_input;
 } plan;
 
-static plan pick_plan(uint64_t *state, int32_t ranks)
+/* Of a sequence in which most are broadcasts of a few bytes. */
+#define BROADCASTS_FROM 1000
+
+static plan pick_plan(uint64_t *state, int32_t ranks, bool broadcasts)
 {
     static const int64_t counts[] = {1, 2, 5, 7, 14, 15, 17, 31, 100, 255, 512, 513, 1025, 4097};
     static const pypto_dtype dtypes[] = {PYPTO_INT8,  PYPTO_UINT8, PYPTO_INT16,
@@ -177,6 +180,10 @@ static plan pick_plan(uint64_t *state, int32_t ranks)
               .root = below(state, ranks),
               .seed = below(state, 1000),
               .private_input = below(state, 4) == 0};
+    if (broadcasts && below(state, 40) > 0) {
+        p.kind = COLLECTIVE_BROADCAST;
+        p.count = below(state, 3) == 0 ? p.count : p.count % 7 + 1;
+    }
     while (p.count * pypto_dtype_bytes(p.dtype) * ranks > TARGET_BYTES)
         p.count /= 2;
     return p;
@@ -337,6 +344,20 @@ static void run_plan(pld_core *core, const plan *p, const pld_tensor *data,
 }
 
 #define ONLY_BARRIERS 0
+#define ONLY_BROADCASTS (-1)
+
+static void broadcast_number(pld_core *core, const pld_tensor *data, const pld_tensor *signal,
+                             int64_t number)
+{
+    const pld_comm *comm = pld_get_comm(core, data);
+    pld_tensor x = part_of(data, 0, PYPTO_INT64, 1, 0, 1);
+    const int64_t root = number / 3 % comm->nranks;
+    const int64_t mine = root == comm->rank ? number : -1;
+    memcpy(x.data, &mine, sizeof mine);
+    pld_broadcast(core, &x, signal, root);
+    if (memcmp(x.data, &number, sizeof number) != 0)
+        pld_fail(core, "broadcast %lld has brought something else", (long long)number);
+}
 
 static void sequence_kernel(pld_core *core, const pld_arg *args)
 {
@@ -347,10 +368,15 @@ static void sequence_kernel(pld_core *core, const pld_arg *args)
             pld_barrier(core, args[SIGNAL].tensor);
         return;
     }
+    if (args[SEED].integer == ONLY_BROADCASTS) {
+        for (int64_t i = 0; i < args[ROUNDS].integer; ++i)
+            broadcast_number(core, data, args[SIGNAL].tensor, i);
+        return;
+    }
     uint64_t common = (uint64_t)args[SEED].integer * 2654435761u + 1;
     uint64_t own = common + (uint64_t)comm->rank * 977;
     for (int64_t i = 0; i < args[ROUNDS].integer; ++i) {
-        const plan p = pick_plan(&common, comm->nranks);
+        const plan p = pick_plan(&common, comm->nranks, args[SEED].integer >= BROADCASTS_FROM);
         run_plan(core, &p, data, args[SIGNAL].tensor, &own);
     }
 }
@@ -378,8 +404,76 @@ typedef enum mistake {
     COUNTS_IN_PLACE,
     UNEVEN,
     BEGINS_INSIDE,
+    /* In rooted rounds. */
+    BOTH_ROOTS,
+    BOTH_ROOTS_BEFORE_BARRIER,
+    EACH_OTHERS_RECEIVER,
+    NOT_RECEIVED,
+    NEVER_SENT,
+    LONGER_AT_THE_ROOT,
+    ANOTHER_BEFORE,
+    ONE_MORE,
+    BARRIER_AT_THE_ROOT,
+    HELD_UP_ONLY,
     MISTAKE_COUNT
 } mistake;
+
+static void mistaken_broadcasts(pld_core *core, mistake what, const pld_tensor *data,
+                                const pld_tensor *signal)
+{
+    const pld_comm *comm = pld_get_comm(core, data);
+    const bool odd = comm->rank == 1;
+    pld_tensor x = part_of(data, 0, PYPTO_FP32, 1, 0, 8);
+    for (int64_t i = 0; i < 3; ++i)
+        broadcast_number(core, data, signal, i);
+    switch (what) {
+    case BOTH_ROOTS: pld_broadcast(core, &x, signal, comm->rank); break;
+    case BOTH_ROOTS_BEFORE_BARRIER:
+        pld_broadcast(core, &x, signal, comm->rank);
+        pld_broadcast(core, &x, signal, comm->rank);
+        pld_barrier(core, signal);
+        break;
+    case EACH_OTHERS_RECEIVER: pld_broadcast(core, &x, signal, 1 - comm->rank); break;
+    case NOT_RECEIVED:
+        if (!odd)
+            pld_broadcast(core, &x, signal, 0);
+        break;
+    case NEVER_SENT:
+        if (odd)
+            pld_broadcast(core, &x, signal, 0);
+        break;
+    case LONGER_AT_THE_ROOT:
+        x.shape[0] = odd ? 7 : 8;
+        pld_broadcast(core, &x, signal, 0);
+        break;
+    case ANOTHER_BEFORE:
+        /* The root of the last one finds nothing wrong with it. */
+        x.shape[0] = odd ? 100 : 101;
+        pld_broadcast(core, &x, signal, comm->rank);
+        x.shape[0] = 8;
+        pld_broadcast(core, &x, signal, 1);
+        break;
+    case ONE_MORE:
+        for (int64_t i = 0; i < (odd ? 6 : 5); ++i)
+            pld_broadcast(core, &x, signal, 1);
+        pld_allreduce(core, &x, signal, PLD_SUM, PLD_MESH);
+        break;
+    case BARRIER_AT_THE_ROOT:
+        if (!odd)
+            pld_barrier(core, signal);
+        pld_broadcast(core, &x, signal, 0);
+        break;
+    case HELD_UP_ONLY:
+        /* Rank 0 waits for a broadcast of rank 1, which waits for a signal. */
+        if (odd) {
+            pld_tensor cells = part_of(data, 2 * TARGET_BYTES, PYPTO_INT32, 2, comm->nranks, 1);
+            pld_wait(core, &cells, PLD_AT(0, 0), 1, PLD_GE);
+        }
+        pld_broadcast(core, &x, signal, 1);
+        break;
+    default: break;
+    }
+}
 
 static void mistaken_kernel(pld_core *core, const pld_arg *args)
 {
@@ -468,7 +562,7 @@ static void mistaken_kernel(pld_core *core, const pld_arg *args)
         short_signal.shape[0] = comm->nranks;
         pld_barrier(core, &short_signal);
         break;
-    case MISTAKE_COUNT: break;
+    default: mistaken_broadcasts(core, (mistake)args[SEED].integer, data, signal); break;
     }
 }
 
@@ -529,7 +623,7 @@ static const pld_function host_entry = {.name = "host",
 static const pld_function *const functions[] = {&sequence_function, &mistaken_function,
                                                 &chip_function, &host_entry};
 
-#define PROGRAM(variable, marks)                                                              \
+#define PROGRAM(variable, marks, only)                                                        \
     static const pld_buffer_info variable##_buffers[] = {{"data_buf", 1, PLD_NO_COLLECTIVES}, \
                                                          {"signal_buf", 2, marks}};           \
     static const pld_program variable = {.abi = PLD_ABI,                                      \
@@ -539,10 +633,11 @@ static const pld_function *const functions[] = {&sequence_function, &mistaken_fu
                                          .host = 3,                                           \
                                          .functions = functions,                              \
                                          .nbuffers = 2,                                       \
+                                         .collectives_only = (only),                          \
                                          .buffers = variable##_buffers}
-PROGRAM(many_signals, PLD_MANY_SIGNALS);
-PROGRAM(one_signal, PLD_ONE_SIGNAL);
-PROGRAM(no_signal, PLD_NO_COLLECTIVES);
+PROGRAM(many_signals, PLD_MANY_SIGNALS, 0);
+PROGRAM(one_signal, PLD_ONE_SIGNAL, 1);
+PROGRAM(no_signal, PLD_NO_COLLECTIVES, 0);
 
 /* ---- running ---- */
 
@@ -576,22 +671,42 @@ static void test_random_sequences(void **state)
         }
 }
 
+/* Rooted rounds, until there is no room for more, and other collectives in between. */
+static void test_broadcasts_in_a_row(void **state)
+{
+    (void)state;
+    static const int32_t rank_counts[] = {2, 3, 8};
+    for (int s = 0; s < START_COUNT; ++s)
+        for (size_t k = 0; k < sizeof rank_counts / sizeof rank_counts[0]; ++k) {
+            pypto_worker *worker = make_set(starts[s], rank_counts[k], 0, NULL);
+            for (int64_t seed = BROADCASTS_FROM; seed < BROADCASTS_FROM + 4; ++seed) {
+                pypto_status status = run(worker, &one_signal, seed, 300);
+                if (status.kind != PYPTO_ERROR_NONE)
+                    fail_msg("%d ranks: %s", rank_counts[k], pypto_status_text(&status));
+            }
+            pypto_worker_close(worker);
+        }
+}
+
 static void test_sixty_four_ranks(void **state)
 {
     (void)state;
     pypto_worker *worker = make_set(PYPTO_START_THREAD, 64, 0, NULL);
     pypto_status status = run(worker, &one_signal, 77, 16);
+    if (status.kind == PYPTO_ERROR_NONE)
+        status = run(worker, &one_signal, BROADCASTS_FROM + 77, 80);
     if (status.kind != PYPTO_ERROR_NONE)
         fail_msg("%s", pypto_status_text(&status));
     pypto_worker_close(worker);
 }
 
-/* More rounds than the number that a flag carries can count. */
 static void test_many_rounds_on_one_signal(void **state)
 {
     (void)state;
     pypto_worker *worker = make_set(PYPTO_START_THREAD, 2, 0, NULL);
     pypto_status status = run(worker, &one_signal, ONLY_BARRIERS, 70000);
+    if (status.kind == PYPTO_ERROR_NONE)
+        status = run(worker, &one_signal, ONLY_BROADCASTS, 70000);
     if (status.kind != PYPTO_ERROR_NONE)
         fail_msg("%s", pypto_status_text(&status));
     pypto_worker_close(worker);
@@ -611,14 +726,30 @@ static void expect_failure(pypto_worker *worker, const pld_program *table, int64
     pypto_status_clear(&status);
 }
 
+typedef struct mistake_case {
+    mistake what;
+    pypto_error_kind kind;
+    const char *words[3];
+} mistake_case;
+
+static void tell_mistakes(const pld_program *table, const mistake_case *cases, size_t count)
+{
+    for (int s = 0; s < START_COUNT; ++s) {
+        pypto_worker *worker = make_set(starts[s], 2, 0, NULL);
+        for (size_t i = 0; i < count; ++i) {
+            expect_failure(worker, table, cases[i].what, cases[i].kind, cases[i].words);
+            pypto_status status = run(worker, table, 3, 3); /* the set goes on */
+            if (status.kind != PYPTO_ERROR_NONE)
+                fail_msg("after case %d: %s", (int)cases[i].what, pypto_status_text(&status));
+        }
+        pypto_worker_close(worker);
+    }
+}
+
 static void test_mistakes_are_told(void **state)
 {
     (void)state;
-    static const struct {
-        mistake what;
-        pypto_error_kind kind;
-        const char *words[3];
-    } cases[] = {
+    static const mistake_case cases[] = {
         {OTHER_KIND,
          PYPTO_ERROR_COLLECTIVE_MISMATCH,
          {"calls allreduce(256 x fp32, op=Sum, mode=mesh, window 'data_buf' from byte 0) in mistaken at kernels.c:",
@@ -647,16 +778,46 @@ static void test_mistakes_are_told(void **state)
         {NEGATIVE_COUNT, PYPTO_ERROR_DEVICE, {"send_counts[1] is -3"}},
         {UNEVEN, PYPTO_ERROR_DEVICE, {"does not have a part for each of 2 ranks"}},
     };
-    for (int s = 0; s < START_COUNT; ++s) {
-        pypto_worker *worker = make_set(starts[s], 2, 0, NULL);
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-            expect_failure(worker, &many_signals, cases[i].what, cases[i].kind, cases[i].words);
-            pypto_status status = run(worker, &many_signals, 3, 3); /* the set goes on */
-            if (status.kind != PYPTO_ERROR_NONE)
-                fail_msg("after case %d: %s", (int)cases[i].what, pypto_status_text(&status));
-        }
-        pypto_worker_close(worker);
-    }
+    tell_mistakes(&many_signals, cases, sizeof cases / sizeof cases[0]);
+}
+
+static void test_mistakes_in_rooted_rounds_are_told(void **state)
+{
+    (void)state;
+    static const mistake_case cases[] = {
+        {BOTH_ROOTS,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 0 calls broadcast(8 x fp32, root=0, window 'data_buf' from byte 0) in mistaken at kernels.c:",
+          "; rank 1 calls broadcast(8 x fp32, root=1, "}},
+        {BOTH_ROOTS_BEFORE_BARRIER,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"calls broadcast(8 x fp32, root=0", "calls broadcast(8 x fp32, root=1"}},
+        {EACH_OTHERS_RECEIVER,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 0 calls broadcast(8 x fp32, root=1", "rank 1 calls broadcast(8 x fp32, root=0"}},
+        {NOT_RECEIVED,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 0 calls broadcast(8 x fp32, root=0", "rank 1 has ended its part of the call"}},
+        {NEVER_SENT,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 1 is in broadcast on signal 'signal_buf' at kernels.c:",
+          "but rank 0 has ended its part of the call"}},
+        {LONGER_AT_THE_ROOT,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 1 calls broadcast(7 x fp32, root=0", "rank 0 calls broadcast(8 x fp32, root=0"}},
+        {ANOTHER_BEFORE,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"rank 0 calls broadcast(101 x fp32, root=0",
+          "rank 1 calls broadcast(100 x fp32, root=1"}},
+        {ONE_MORE,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"calls allreduce(8 x fp32", "calls broadcast(8 x fp32, root=1"}},
+        {BARRIER_AT_THE_ROOT,
+         PYPTO_ERROR_COLLECTIVE_MISMATCH,
+         {"calls barrier in mistaken at kernels.c:", "calls broadcast(8 x fp32, root=0"}},
+        {HELD_UP_ONLY, PYPTO_ERROR_DEADLOCK, {"is in broadcast on signal 'signal_buf'"}},
+    };
+    tell_mistakes(&one_signal, cases, sizeof cases / sizeof cases[0]);
 }
 
 static void test_buffers_must_be_marked(void **state)
@@ -678,9 +839,11 @@ int main(void)
         cmocka_unit_test(test_integers_wrap),
         cmocka_unit_test(test_vectors_do_not_change_bits),
         cmocka_unit_test(test_random_sequences),
+        cmocka_unit_test(test_broadcasts_in_a_row),
         cmocka_unit_test(test_sixty_four_ranks),
         cmocka_unit_test(test_many_rounds_on_one_signal),
         cmocka_unit_test(test_mistakes_are_told),
+        cmocka_unit_test(test_mistakes_in_rooted_rounds_are_told),
         cmocka_unit_test(test_buffers_must_be_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

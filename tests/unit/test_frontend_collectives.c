@@ -387,6 +387,41 @@ static void buffers_of_signals_are_marked(void **state)
                  "s4b cb", "");
 }
 
+static void expect_collectives_only(const char *source, bool expected)
+{
+    lowered l = passed(source);
+    if (l.result.program->collectives_only != expected)
+        fail_msg("collectives only: not %d in %s", expected, source);
+    lowered_free(&l);
+}
+
+/* A kernel that reaches peers by itself can tell whether a broadcast holds ranks together. */
+static void other_ways_to_peers_are_seen(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {
+        "    pld.system.notify(s4, 0, [0, 0], 1, op=pld.NotifyOp.Set)\n",
+        "    pld.tensor.put(d, 0, e)\n",
+        "    pld.tensor.get(d, 0, e)\n",
+        "    t = pld.tile.remote_load(d, 0, [0, 0], [1, 8])\n",
+        "    pld.tile.remote_store(pl.load(x, [0, 0], [1, 8]), d, 0, [0, 0])\n",
+        "    pld.tensor.remote_store(pl.load(x, [0, 0], [1, 8]), d, 0, [0, 0])\n",
+    };
+    expect_collectives_only(PROGRAM("", ""), false); /* nor collectives */
+    expect_collectives_only(PROGRAM("    pld.tensor.barrier(s)\n", ""), true);
+    expect_collectives_only(PROGRAM("", "    pld.tensor.broadcast(d, f, root=0)\n"), true);
+    expect_collectives_only(PROGRAM("    pld.tensor.barrier(s)\n"
+                                    "    pld.system.wait(c4, [0, 0], 0, cmp=pld.WaitCmp.Ge)\n",
+                                    ""),
+                            true);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char source[8192];
+        (void)snprintf(source, sizeof source, PROGRAM("    pld.tensor.barrier(s)\n%s", ""),
+                       ways[i]);
+        expect_collectives_only(source, false);
+    }
+}
+
 /* ---- in a wrapper ---- */
 
 static void one_in_a_wrapper_is_a_task(void **state)
@@ -433,6 +468,7 @@ int main(void)
         cmocka_unit_test(the_value_is_the_target),
         cmocka_unit_test(kernels_use_what_their_collectives_use),
         cmocka_unit_test(buffers_of_signals_are_marked),
+        cmocka_unit_test(other_ways_to_peers_are_seen),
         cmocka_unit_test(one_in_a_wrapper_is_a_task),
         cmocka_unit_test(a_wrapper_is_checked_likewise),
     };
