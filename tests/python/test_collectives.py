@@ -28,7 +28,7 @@ def check_all(x, dtype):
 # ---- results ----
 
 
-# Sizes around the borders between flags, stages and windows: 56 bytes and 2 KiB.
+# Sizes around the borders between flags, stages and windows: 48 bytes and 2 KiB.
 @pytest.mark.parametrize("size", [1, 17, 257, 4097])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_every_collective(ranks, size, transport):
