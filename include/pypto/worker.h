@@ -58,8 +58,10 @@ typedef struct pypto_argument {
     double real;
 } pypto_argument;
 
-/* A set of workers, one per device id. One call at a time; a second thread that calls meanwhile
- * waits for its turn. */
+/* A set of workers, one per device id. Threads: any function may be called while others are in functions of the same set,
+ * except pypto_worker_close(), which is the last. Threads that wait for calls take turns; a thread that does not have to
+ * wait, as when it submits a call while one is in flight, does so while another one waits. A pypto_run belongs to one
+ * thread at a time. */
 typedef struct pypto_worker pypto_worker;
 
 typedef enum pypto_start {
@@ -142,6 +144,21 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_submit(pypto_worker *worker,
                                                            pypto_program *program,
                                                            const pypto_argument *args,
                                                            int32_t count, pypto_run **run);
+
+/* The same if it would not have to wait for other calls; else success, and *run is NULL. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_try_submit(pypto_worker *worker,
+                                                               pypto_program *program,
+                                                               const pypto_argument *args,
+                                                               int32_t count, pypto_run **run);
+/* Waits until pypto_worker_try_submit() would submit; other threads that submit may be first all the same. Fails as the
+ * submission would. */
+PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_make_way(pypto_worker *worker,
+                                                             pypto_program *program,
+                                                             const pypto_argument *args,
+                                                             int32_t count);
+
+/* Ends all calls in flight as Ctrl-C does. From any thread, also while another one waits for them. */
+PYPTO_API void pypto_worker_cancel(pypto_worker *worker);
 
 /* Waits for the end of a call, `timeout_ns` at most (below 0: for ever), and returns its status, which is told once; *over is
  * false when the time came first. A deadlock, a death and Ctrl-C (pypto_worker_options.interrupted), which cancels

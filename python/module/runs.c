@@ -46,7 +46,7 @@ static void settle(run_object *run, pypto_status *status)
     Py_DECREF((PyObject *)run);
 }
 
-/* Waits with the lock held. False when a signal handler has cancelled the run: its exception then is the run's. */
+/* Waits, with the turn. False when a signal handler has cancelled the run: its exception then is the run's. */
 static bool finish(run_object *run, int64_t timeout_ns)
 {
     bool over = false;
@@ -112,36 +112,52 @@ PyObject *run_create(worker_set *set, pypto_run *handle, call_arguments *argumen
     return (PyObject *)run;
 }
 
+/* With the set's turn. False with an exception if it could not be had. */
+static bool await_in_turn(run_object *run, int64_t timeout_ns)
+{
+    const int64_t began = timeout_ns > 0 ? os_now_ns() : 0;
+    bool taken;
+    if (!set_take_turn(run->set, "result", timeout_ns < 0 ? -1 : timeout_ns / 1000, &taken)) {
+        const bool closed = run->handle == NULL && run->set->worker == NULL;
+        if (closed)
+            PyErr_Clear(); /* it is over, then */
+        return closed;
+    }
+    if (!taken)
+        return true;
+    if (timeout_ns > 0) {
+        timeout_ns -= os_now_ns() - began;
+        timeout_ns = timeout_ns < 0 ? 0 : timeout_ns;
+    }
+    if (run->handle != NULL)
+        (void)finish(run, timeout_ns);
+    runs_settle(run->set);
+    set_give(&run->set->turn);
+    return true;
+}
+
+bool run_await(run_object *run, int64_t timeout_ns, bool *over)
+{
+    *over = false;
+    if (run->handle != NULL && !await_in_turn(run, timeout_ns))
+        return false;
+    *over = run->handle == NULL;
+    if (*over && run->error != NULL)
+        return raise_again(run) != NULL;
+    return true;
+}
+
 /* ---- methods ---- */
 
 /* wait(timeout_ns) -> whether it is over; raises what it ended with */
 static PyObject *run_wait(PyObject *object, PyObject *args)
 {
-    run_object *self = (run_object *)object;
     long long timeout_ns;
-    if (!PyArg_ParseTuple(args, "L:wait", &timeout_ns))
+    bool over;
+    if (!PyArg_ParseTuple(args, "L:wait", &timeout_ns) ||
+        !run_await((run_object *)object, timeout_ns, &over))
         return NULL;
-    if (self->handle != NULL) {
-        const int64_t began = timeout_ns > 0 ? os_now_ns() : 0;
-        bool taken;
-        if (!set_lock(self->set, "result", timeout_ns < 0 ? -1 : timeout_ns / 1000, &taken))
-            return NULL;
-        if (!taken)
-            Py_RETURN_FALSE;
-        if (timeout_ns > 0) {
-            timeout_ns -= os_now_ns() - began;
-            timeout_ns = timeout_ns < 0 ? 0 : timeout_ns;
-        }
-        if (self->handle != NULL)
-            (void)finish(self, timeout_ns);
-        runs_settle(self->set);
-        set_unlock(self->set);
-    }
-    if (self->handle != NULL)
-        Py_RETURN_FALSE;
-    if (self->error != NULL)
-        return raise_again(self);
-    Py_RETURN_TRUE;
+    return PyBool_FromLong(over);
 }
 
 static PyObject *run_done(PyObject *object, void *unused)
@@ -149,11 +165,11 @@ static PyObject *run_done(PyObject *object, void *unused)
     (void)unused;
     run_object *self = (run_object *)object;
     bool taken = false;
-    if (self->handle != NULL && !set_lock(self->set, "done", 0, &taken))
+    if (self->handle != NULL && !set_take(self->set, &self->set->turn, "done", 0, &taken))
         PyErr_Clear(); /* of another process, or in a signal handler: not that we know */
     if (taken) {
         runs_settle(self->set);
-        set_unlock(self->set);
+        set_give(&self->set->turn);
     }
     return PyBool_FromLong(self->handle == NULL);
 }

@@ -1,7 +1,7 @@
 /* The class Worker: a set of workers that stays, for any number of calls of any programs.
  *
- * Each use takes the set's lock (worker_set.h), so uses by several Python threads take turns; the GIL is released
- * while one waits. Closing waits for the calls in flight. A Worker that is dropped closes itself. */
+ * Each use takes a lock of the set (worker_set.h), so uses by several Python threads take turns; the GIL is released
+ * while one waits. A call takes `lock` to begin, and the turn to wait. Closing waits for the calls in flight. A Worker that is dropped closes itself. */
 #include "base/os.h"
 #include "records.h"
 #include "worker_set.h"
@@ -25,8 +25,10 @@ void set_release(worker_set *set)
     if (--set->references > 0)
         return;
     Py_XDECREF(set->in_flight);
-    if (set->lock != NULL)
-        PyThread_free_lock(set->lock);
+    if (set->lock.lock != NULL)
+        PyThread_free_lock(set->lock.lock);
+    if (set->turn.lock != NULL)
+        PyThread_free_lock(set->turn.lock);
     PyMem_Free(set);
 }
 
@@ -40,11 +42,13 @@ static worker_set *set_create(core_state *state)
     set->references = 1;
     set->state = state;
     set->process = os_process_id();
-    set->lock = PyThread_allocate_lock();
+    set->lock.lock = PyThread_allocate_lock();
+    set->turn.lock = PyThread_allocate_lock();
     set->in_flight = PyList_New(0);
-    if (set->lock == NULL)
+    const bool locks = set->lock.lock != NULL && set->turn.lock != NULL;
+    if (!locks)
         PyErr_NoMemory();
-    if (set->lock != NULL && set->in_flight != NULL)
+    if (locks && set->in_flight != NULL)
         return set;
     set_release(set);
     return NULL;
@@ -59,7 +63,8 @@ static bool may_use(const worker_set *set, const char *operation)
         return errors_refuse(DIAG_WORKER_CLOSED, "create a worker in this process",
                              "%s(): this worker belongs to the process that forked this one",
                              operation);
-    if (set->holder == PyThread_get_thread_ident())
+    const unsigned long me = PyThread_get_thread_ident();
+    if (set->lock.holder == me || set->turn.holder == me)
         return errors_refuse(
             DIAG_WORKER_CLOSED, "note the signal, and call when the handler is over",
             "%s() called by code that interrupts another use of this worker", operation);
@@ -84,36 +89,91 @@ static bool await_lock(PyThread_type_lock lock, int64_t timeout_us, bool *taken)
     }
 }
 
-bool set_lock(worker_set *set, const char *operation, int64_t timeout_us, bool *taken)
+/* As set_take(), for a thread that may have the other lock. */
+static bool take(worker_set *set, set_turn *turn, const char *operation, int64_t timeout_us,
+                 bool *taken)
 {
-    *taken = false;
-    if (!may_use(set, operation))
-        return false;
-    *taken = PyThread_acquire_lock_timed(set->lock, 0, 0) == PY_LOCK_ACQUIRED;
-    if (!*taken && timeout_us != 0 && !await_lock(set->lock, timeout_us, taken))
+    *taken = PyThread_acquire_lock_timed(turn->lock, 0, 0) == PY_LOCK_ACQUIRED;
+    if (!*taken && timeout_us != 0 && !await_lock(turn->lock, timeout_us, taken))
         return false;
     if (!*taken)
         return true;
     if (set->worker == NULL) { /* closed meanwhile */
-        PyThread_release_lock(set->lock);
+        PyThread_release_lock(turn->lock);
         *taken = false;
         return may_use(set, operation);
     }
-    set->holder = PyThread_get_thread_ident();
+    turn->holder = PyThread_get_thread_ident();
     return true;
 }
 
-void set_unlock(worker_set *set)
+bool set_take(worker_set *set, set_turn *turn, const char *operation, int64_t timeout_us,
+              bool *taken)
 {
-    set->holder = 0;
-    PyThread_release_lock(set->lock);
+    *taken = false;
+    return may_use(set, operation) && take(set, turn, operation, timeout_us, taken);
 }
 
-/* With the lock, for as long as that takes. */
+void set_give(set_turn *turn)
+{
+    turn->holder = 0;
+    PyThread_release_lock(turn->lock);
+}
+
+/* A signal handler has raised while another thread waits for calls. */
+static void cancel_all(worker_set *set)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    bool taken;
+    if (take(set, &set->lock, "cancel", -1, &taken) && taken) {
+        Py_BEGIN_ALLOW_THREADS pypto_worker_cancel(set->worker);
+        Py_END_ALLOW_THREADS set_give(&set->lock);
+    }
+    PyErr_Clear(); /* a second signal, or closed: the first exception is the one to raise */
+    PyErr_Restore(type, value, trace);
+}
+
+bool set_take_turn(worker_set *set, const char *operation, int64_t timeout_us, bool *taken)
+{
+    *taken = false;
+    if (!may_use(set, operation))
+        return false;
+    if (take(set, &set->turn, operation, timeout_us, taken))
+        return true;
+    if (set->worker != NULL)
+        cancel_all(set);
+    return false;
+}
+
+/* For a use that does not wait for calls. */
 static bool set_enter(worker_set *set, const char *operation)
 {
     bool taken;
-    return set_lock(set, operation, -1, &taken);
+    return set_take(set, &set->lock, operation, -1, &taken);
+}
+
+static void set_leave(worker_set *set)
+{
+    set_give(&set->lock);
+}
+
+/* For one before which all calls must be over: both locks. */
+static bool set_enter_alone(worker_set *set, const char *operation)
+{
+    bool taken;
+    if (!set_take_turn(set, operation, -1, &taken))
+        return false;
+    if (runs_finish_all(set) && take(set, &set->lock, operation, -1, &taken))
+        return true;
+    set_give(&set->turn);
+    return false;
+}
+
+static void set_leave_alone(worker_set *set)
+{
+    set_give(&set->lock);
+    set_give(&set->turn);
 }
 
 /* ---- calls ---- */
@@ -132,80 +192,117 @@ static PyObject *call_result(pypto_status *status)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *run_now(worker_set *set, program_object *program, const pypto_argument *list,
-                         Py_ssize_t count)
+/* One that has been parsed. */
+typedef struct call_request {
+    const char *operation;
+    program_object *program;
+    const pypto_argument *list;
+    call_arguments held;
+    pypto_lint lint;
+    wanted_records records;
+} call_request;
+
+/* What is to be recorded of the call that follows. A set that records nothing is not told so again. */
+static pypto_status set_records(worker_set *set, const wanted_records *records)
 {
-    const waiting outer = waiting_begin();
-    pypto_status status = pypto_worker_run(set->worker, program->program, list, (int32_t)count);
-    waiting_end(outer);
-    return call_result(&status);
+    if (!records->given && !set->records)
+        return (pypto_status)PYPTO_OK_INIT;
+    pypto_status status =
+        pypto_worker_set_records(set->worker, records->given ? &records->what : NULL);
+    set->records = records->given && status_ok(status);
+    return status;
 }
 
-static PyObject *submit_now(worker_set *set, program_object *program, const pypto_argument *list,
-                            call_arguments *held)
+/* Waits until the call can begin at once. False with an exception. */
+static bool make_way(worker_set *set, const call_request *call)
 {
+    bool taken;
+    if (!set_take_turn(set, call->operation, -1, &taken))
+        return false;
+    const waiting outer = waiting_begin();
+    pypto_status status = pypto_worker_make_way(set->worker, call->program->program, call->list,
+                                                (int32_t)call->held.count);
+    waiting_end(outer);
+    PyObject *none = call_result(&status);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    runs_settle(set);
+    PyErr_Restore(type, value, trace);
+    set_give(&set->turn);
+    Py_XDECREF(none);
+    return none != NULL;
+}
+
+/* With the lock: its Run, or NULL with an exception, or without when it has to wait. */
+static PyObject *submit_now(worker_set *set, call_request *call)
+{
+    const int32_t count = (int32_t)call->held.count;
+    pypto_program *program = call->program->program;
     pypto_run *run = NULL;
     const waiting outer = waiting_begin();
-    pypto_status status =
-        pypto_worker_submit(set->worker, program->program, list, (int32_t)held->count, &run);
+    pypto_worker_set_lint(set->worker, call->lint);
+    pypto_status status = set_records(set, &call->records);
+    if (status_ok(status))
+        status = pypto_worker_try_submit(set->worker, program, call->list, count, &run);
     waiting_end(outer);
     if (run == NULL) {
-        PyObject *none = call_result(&status);
-        Py_XDECREF(none); /* there is none: it has failed */
+        if (!status_ok(status) || PyErr_Occurred())
+            (void)call_result(&status); /* NULL: it has failed */
         return NULL;
     }
     pypto_status_clear(&status);
-    PyObject *result = run_create(set, run, held);
+    PyObject *result = run_create(set, run, &call->held);
     if (result != NULL && PyErr_Occurred()) /* of a handler that the library did not ask for */
         Py_CLEAR(result);
     return result;
 }
 
-/* What is to be recorded of the call that follows. A set that records nothing is not told so again. */
-static bool set_records(worker_set *set, const wanted_records *records)
+static PyObject *submit(worker_set *set, call_request *call)
 {
-    if (!records->given && !set->records)
-        return true;
-    pypto_status status =
-        pypto_worker_set_records(set->worker, records->given ? &records->what : NULL);
-    set->records = records->given && status_ok(status);
-    return status_ok(status) || errors_raise(&status) != NULL;
+    PyObject *run = NULL;
+    bool good = true;
+    while (good && run == NULL) {
+        if (!set_enter(set, call->operation))
+            return NULL;
+        run = submit_now(set, call);
+        set_leave(set);
+        good = PyErr_Occurred() == NULL;
+        if (good && run == NULL)
+            good = make_way(set, call);
+    }
+    return run;
 }
 
 /* run(program, arguments, lint, records) and submit(program, arguments, lint, records) */
 static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
 {
     worker_set *set = ((worker_object *)object)->set;
-    program_object *program;
     PyObject *values, *wanted = NULL;
-    wanted_records records;
     int lint;
+    call_request call = {.operation = waits ? "run" : "submit"};
     if (!PyArg_ParseTuple(args, waits ? "O!O!i|O:run" : "O!O!i|O:submit", set->state->program_type,
-                          &program, &PyTuple_Type, &values, &lint, &wanted))
+                          &call.program, &PyTuple_Type, &values, &lint, &wanted))
         return NULL;
-    const pld_function *host = program_host(program);
+    call.lint = (pypto_lint)lint;
+    const pld_function *host = program_host(call.program);
     PyObject *names = host == NULL ? NULL : program_names(host);
-    call_arguments held = {0};
     pypto_argument *list = NULL;
     PyObject *result = NULL;
-    if (records_read(wanted, &records) && names != NULL &&
-        arguments_hold(values, names, host->name, &held))
-        list = program_arguments(host, &held);
-    if (list != NULL && set_enter(set, waits ? "run" : "submit")) {
-        pypto_worker_set_lint(set->worker, (pypto_lint)lint);
-        if (!set_records(set, &records))
-            result = NULL;
-        else if (waits)
-            result = run_now(set, program, list, held.count);
-        else
-            result = submit_now(set, program, list, &held);
-        set_unlock(set);
-    }
-    records_release(&records);
+    if (records_read(wanted, &call.records) && names != NULL &&
+        arguments_hold(values, names, host->name, &call.held))
+        call.list = list = program_arguments(host, &call.held);
+    if (list != NULL)
+        result = submit(set, &call);
+    records_release(&call.records);
     PyMem_Free(list);
-    arguments_release(&held);
+    arguments_release(&call.held);
     Py_XDECREF(names);
-    return result;
+    if (!waits || result == NULL)
+        return result;
+    bool over;
+    const bool good = run_await((run_object *)result, -1, &over);
+    Py_DECREF(result);
+    return good ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *worker_run(PyObject *self, PyObject *args)
@@ -230,7 +327,7 @@ static PyObject *worker_load(PyObject *object, PyObject *args)
     pypto_status status = pypto_worker_load(set->worker, program->program);
     waiting_end(outer);
     PyObject *result = call_result(&status);
-    set_unlock(set);
+    set_leave(set);
     return result;
 }
 
@@ -248,7 +345,7 @@ static PyObject *worker_alloc(PyObject *object, PyObject *args)
     const waiting outer = waiting_begin();
     pypto_status status = pypto_worker_alloc(set->worker, rank, bytes, &address);
     waiting_end(outer);
-    set_unlock(set);
+    set_leave(set);
     return status_ok(status) ? PyLong_FromVoidPtr(address) : errors_raise(&status);
 }
 
@@ -258,14 +355,11 @@ static PyObject *worker_free(PyObject *object, PyObject *args)
     worker_set *set = ((worker_object *)object)->set;
     int rank;
     unsigned long long address;
-    if (!PyArg_ParseTuple(args, "iK:free", &rank, &address) || !set_enter(set, "free"))
+    if (!PyArg_ParseTuple(args, "iK:free", &rank, &address) || !set_enter_alone(set, "free"))
         return NULL;
-    PyObject *result = NULL;
-    if (runs_finish_all(set)) { /* one of them may use it */
-        pypto_status status = pypto_worker_free(set->worker, rank, (void *)(uintptr_t)address);
-        result = call_result(&status);
-    }
-    set_unlock(set);
+    pypto_status status = pypto_worker_free(set->worker, rank, (void *)(uintptr_t)address);
+    PyObject *result = call_result(&status);
+    set_leave_alone(set);
     return result;
 }
 
@@ -275,16 +369,18 @@ static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
     unsigned long long target, source;
     long long bytes;
     if (!PyArg_ParseTuple(args, behind ? "KKL:copy" : "KKL:fill", &target, &source, &bytes) ||
-        !set_enter(set, behind ? "copy" : "fill"))
+        !(behind ? set_enter_alone(set, "copy") : set_enter(set, "fill")))
         return NULL;
-    const bool good = !behind || runs_finish_all(set);
-    if (good && bytes > 0) {
+    if (bytes > 0) {
         Py_BEGIN_ALLOW_THREADS memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source,
                                       (size_t)bytes);
         Py_END_ALLOW_THREADS
     }
-    set_unlock(set);
-    return good ? Py_NewRef(Py_None) : NULL;
+    if (behind)
+        set_leave_alone(set);
+    else
+        set_leave(set);
+    return Py_NewRef(Py_None);
 }
 
 /* copy(target, source, bytes): between memory of ranks and any other, behind the calls in flight */
@@ -306,8 +402,9 @@ static PyObject *worker_committed(PyObject *object, PyObject *args)
     int rank;
     if (!PyArg_ParseTuple(args, "i:committed", &rank) || !set_enter(set, "committed_device_memory"))
         return NULL;
-    const int64_t bytes = pypto_worker_committed(set->worker, rank);
-    set_unlock(set);
+    int64_t bytes;
+    Py_BEGIN_ALLOW_THREADS bytes = pypto_worker_committed(set->worker, rank);
+    Py_END_ALLOW_THREADS set_leave(set);
     return PyLong_FromLongLong(bytes);
 }
 
@@ -315,16 +412,13 @@ static PyObject *worker_reset_windows(PyObject *object, PyObject *unused)
 {
     (void)unused;
     worker_set *set = ((worker_object *)object)->set;
-    if (!set_enter(set, "reset_persistent_windows"))
+    if (!set_enter_alone(set, "reset_persistent_windows"))
         return NULL;
-    PyObject *result = NULL;
-    if (runs_finish_all(set)) {
-        const waiting outer = waiting_begin();
-        pypto_status status = pypto_worker_reset_windows(set->worker);
-        waiting_end(outer);
-        result = call_result(&status);
-    }
-    set_unlock(set);
+    const waiting outer = waiting_begin();
+    pypto_status status = pypto_worker_reset_windows(set->worker);
+    waiting_end(outer);
+    PyObject *result = call_result(&status);
+    set_leave_alone(set);
     return result;
 }
 
@@ -333,10 +427,10 @@ static PyObject *worker_times(PyObject *object, PyObject *unused)
 {
     (void)unused;
     worker_set *set = ((worker_object *)object)->set;
-    if (!set_enter(set, "times"))
+    if (!set_enter_alone(set, "times")) /* a call that ends would replace them */
         return NULL;
     PyObject *list = records_times(set->worker);
-    set_unlock(set);
+    set_leave_alone(set);
     return list;
 }
 
@@ -363,17 +457,21 @@ static PyObject *worker_close(PyObject *object, PyObject *unused)
         close_now(set);
         Py_RETURN_NONE;
     }
-    if (!set_enter(set, "close"))
+    if (!may_use(set, "close"))
         return NULL;
     PyObject *type = NULL, *value = NULL, *trace = NULL;
-    while (!runs_finish_all(set)) {
+    while (!set_enter_alone(set, "close")) {
+        if (set->worker == NULL) { /* another thread has closed it */
+            PyErr_Clear();
+            Py_RETURN_NONE;
+        }
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
         PyErr_Fetch(&type, &value, &trace);
     }
     close_now(set);
-    set_unlock(set);
+    set_leave_alone(set);
     if (type == NULL)
         Py_RETURN_NONE;
     PyErr_Restore(type, value, trace);
@@ -408,7 +506,7 @@ static PyObject *worker_domain_count(PyObject *object, void *unused)
     if (!set_enter(set, "domain_count"))
         return NULL;
     const int64_t count = pypto_worker_domain_count(set->worker);
-    set_unlock(set);
+    set_leave(set);
     return PyLong_FromLongLong(count);
 }
 
@@ -418,8 +516,9 @@ static PyObject *worker_copied_bytes(PyObject *object, void *unused)
     worker_set *set = ((worker_object *)object)->set;
     if (!set_enter(set, "copied_bytes"))
         return NULL;
-    const int64_t bytes = pypto_worker_copied_bytes(set->worker);
-    set_unlock(set);
+    int64_t bytes;
+    Py_BEGIN_ALLOW_THREADS bytes = pypto_worker_copied_bytes(set->worker);
+    Py_END_ALLOW_THREADS set_leave(set);
     return PyLong_FromLongLong(bytes);
 }
 

@@ -4,21 +4,27 @@
 
 #include "program.h"
 
+typedef struct set_turn {
+    PyThread_type_lock lock;
+    unsigned long holder; /* thread that has it; 0: none */
+} set_turn;
+
 /* Shared by a Worker and its Runs, counted by `references`, which the GIL protects, as all fields.
  *
- * `lock` is held around each use of `worker`, by one thread at a time: so nobody is inside when it is closed, a wait for
- * the turn has a time limit, and Ctrl-C ends it, which a mutex of the library could not offer. */
+ * Uses of `worker` hold one of two locks, or both (`turn` first); so nobody is inside when it is closed. `turn` is held by the
+ * one thread that waits for calls, `lock` by one that only has something to do, as to submit a call that needs not
+ * wait. Waiting for a lock has a time limit, and Ctrl-C ends it, which a mutex of the library could not offer. */
 typedef struct worker_set {
     Py_ssize_t references;
     core_state *state;
     pypto_worker *worker; /* NULL once it is closed */
     int32_t ranks;
     bool records; /* the library has been told to record calls */
-    PyThread_type_lock lock;
-    unsigned long holder; /* thread that has the lock; 0: none */
-    int64_t process;      /* that made it: a forked child may not use it */
-    PyObject
-        *in_flight; /* list of the Runs that are not over, oldest first: their tensors must live */
+    set_turn lock;
+    set_turn turn;
+    int64_t process; /* that made it: a forked child may not use it */
+    PyObject *
+        in_flight; /* list of the Runs that are not over: their tensors must live. Shortened by who has the turn. */
 } worker_set;
 
 typedef struct run_object {
@@ -32,19 +38,25 @@ typedef struct run_object {
 
 worker_set *set_retain(worker_set *set);
 void set_release(worker_set *set);
-/* Takes the lock within `timeout_us` (below 0: for ever; 0: only if it is free). *taken is false when the time came
- * first. `operation` is what errors call the use: closed sets, those of another process, and uses by a signal handler
- * that has interrupted a use by its own thread, are refused. */
-bool set_lock(worker_set *set, const char *operation, int64_t timeout_us, bool *taken);
-void set_unlock(worker_set *set);
+/* Takes one of the set's locks within `timeout_us` (below 0: for ever; 0: only if it is free). *taken is false when the time
+ * came first. `operation` is what errors call the use: closed sets, those of another process, and uses by a signal
+ * handler that has interrupted a use by its own thread, are refused. */
+bool set_take(worker_set *set, set_turn *turn, const char *operation, int64_t timeout_us,
+              bool *taken);
+void set_give(set_turn *turn);
+/* The turn, for as long as that takes. Ctrl-C meanwhile cancels what is in flight. */
+bool set_take_turn(worker_set *set, const char *operation, int64_t timeout_us, bool *taken);
 
 /* ---- runs.c ---- */
 
-/* A Run of a call that has been submitted; takes over *arguments. The lock is held. */
+/* A Run of a call that has been submitted; takes over *arguments. A lock is held. */
 PyObject *run_create(worker_set *set, pypto_run *handle, call_arguments *arguments);
-/* Waits for all. False with the exception of a signal handler, which has cancelled those that were not over. */
+/* With the turn: waits for all. False with the exception of a signal handler, which has cancelled those that were not over. */
 bool runs_finish_all(worker_set *set);
-/* Ends those that nobody needs to wait for any more, the lock being held. */
+/* With the turn: ends those that nobody needs to wait for any more. */
 void runs_settle(worker_set *set);
+/* Waits until it is over, `timeout_ns` at most (below 0: for ever). False with the exception that it ended with, or of
+ * the wait. */
+bool run_await(run_object *run, int64_t timeout_ns, bool *over);
 
 #endif

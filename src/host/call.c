@@ -123,7 +123,7 @@ static int32_t left_ms(int64_t deadline)
     return left < 0 ? 0 : left > 1000000 ? 1000000 : (int32_t)left;
 }
 
-pypto_status call_wait(pld_host *host, int64_t deadline, bool *over)
+pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
 {
     pypto_worker *w = host->w;
     pypto_status status = STATUS_OK;
@@ -160,7 +160,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool *over)
         }
         asked = true;
         const int32_t left = left_ms(deadline);
-        if (left == 0) {
+        if (left == 0 || (lends && turns_wanted(w))) {
             *over = false;
             break;
         }

@@ -12,8 +12,9 @@
  *   records.c   records of calls
  *   attach.c    tensors in place         shared.c    memory for them
  *   sub_workers.c  SubWorkers: start, death, end
+ *   turns.c     threads
  *
- * Lock: a set's `lock` is held for a whole call; everything below is touched under it only. */
+ * Everything below is touched under the set's `lock` only, which turns.c takes. */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
 
@@ -141,7 +142,10 @@ typedef struct kept_records {
 #define KNOWN_CLOSED 8
 
 struct pypto_worker {
+    pthread_mutex_t turn; /* these four: turns.c */
+    pthread_mutex_t gate;
     pthread_mutex_t lock;
+    _Atomic bool wanted;
     segment seg;
     int event;
     int32_t device_count;
@@ -374,9 +378,9 @@ void subs_end(pypto_worker *w);
 /* Runs the host function, which posts its dispatches. */
 PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
 /* Waits until the call's dispatches are complete, or it fails. *over is false when `deadline`, a time of
- * os_now_ns(), came first. */
+ * os_now_ns(), came first, or another thread wants the set, if `lends`. */
 #define CALL_FOREVER INT64_MAX
-PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool *over);
+PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over);
 /* Whether call_wait() would return at once. */
 bool call_is_over(const pld_host *host);
 /* Ends a call that has failed: says what every rank was doing, and closes the set unless all ranks are
@@ -388,6 +392,17 @@ void runs_finish(pypto_worker *w);
 /* run.c: the calls in flight, oldest first: the first one, and the next. */
 pld_host *runs_first(const pypto_worker *w);
 pld_host *runs_next(const pld_host *host);
+
+/* turns.c: the set's lock for a use that does not wait for calls, and around one that does. */
+void turns_init(pypto_worker *w);
+void turns_destroy(pypto_worker *w);
+void turns_enter(pypto_worker *w);
+void turns_leave(pypto_worker *w);
+void turns_enter_to_wait(pypto_worker *w);
+void turns_leave_waiting(pypto_worker *w);
+/* In a wait: whether somebody wants the lock; lets them have it. The state of the set may have changed afterwards. */
+bool turns_wanted(const pypto_worker *w);
+void turns_lend(pypto_worker *w);
 
 /* deadlock.c, report.c: each describes the state of the set as it is now. */
 pypto_status report_failure(pypto_worker *w, uint64_t call);

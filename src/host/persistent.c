@@ -24,7 +24,7 @@ static pypto_status clear_windows(pypto_worker *w, const host_window *windows, i
         cleared.last[device] = w->writers[device].sequence;
     }
     bool over;
-    return status_ok(status) ? call_wait(&cleared, CALL_FOREVER, &over) : status;
+    return status_ok(status) ? call_wait(&cleared, CALL_FOREVER, false, &over) : status;
 }
 
 static pypto_status refuse_dirty(const pld_host *host)
@@ -86,7 +86,7 @@ void persistent_destroy(pypto_worker *w)
 
 pypto_status pypto_worker_reset_windows(pypto_worker *w)
 {
-    pthread_mutex_lock(&w->lock);
+    turns_enter_to_wait(w);
     runs_finish(w);
     pypto_status status = STATUS_OK;
     ++w->call; /* the latest one may have failed */
@@ -97,6 +97,6 @@ pypto_status pypto_worker_reset_windows(pypto_worker *w)
         status = clear_windows(w, kept->windows, kept->count);
         kept->dirty &= !status_ok(status);
     }
-    pthread_mutex_unlock(&w->lock);
+    turns_leave_waiting(w);
     return status;
 }

@@ -78,10 +78,10 @@ pypto_status pypto_worker_set_records(pypto_worker *w, const pypto_records *reco
         return status;
     if (!keep(&kept, records))
         return diag_no_memory();
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     kept_records old = w->records;
     w->records = kept;
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
     records_forget(&old);
     return STATUS_OK;
 }
@@ -201,9 +201,9 @@ void records_release(pld_host *host)
 
 int32_t pypto_worker_times(pypto_worker *w, const pypto_dispatch_times **times)
 {
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     *times = w->times;
     const int32_t count = w->time_count;
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
     return count;
 }

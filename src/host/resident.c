@@ -73,7 +73,7 @@ pypto_status pypto_worker_alloc(pypto_worker *w, int32_t rank, int64_t bytes, vo
                              (long long)bytes);
     if (!status_ok(status))
         return status;
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     resident made = {.rank = rank, .bytes = bytes};
     if (!alloc_grow(w->residents, w->resident_capacity, w->resident_count + 1))
         status = diag_no_memory();
@@ -83,14 +83,14 @@ pypto_status pypto_worker_alloc(pypto_worker *w, int32_t rank, int64_t bytes, vo
         insert(w, &made);
         *address = address_of(w, &made);
     }
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
     return status;
 }
 
 pypto_status pypto_worker_free(pypto_worker *w, int32_t rank, void *address)
 {
     pypto_status status = STATUS_OK;
-    pthread_mutex_lock(&w->lock);
+    turns_enter_to_wait(w);
     runs_finish(w); /* one of them may use it */
     const int64_t at = count_up_to(w, address) - 1;
     if (at >= 0 && w->residents[at].rank == rank &&
@@ -104,17 +104,17 @@ pypto_status pypto_worker_free(pypto_worker *w, int32_t rank, void *address)
                              "pass what pypto_worker_alloc() gave for this rank, once",
                              "the address does not begin a block of rank %d", rank);
     }
-    pthread_mutex_unlock(&w->lock);
+    turns_leave_waiting(w);
     return status;
 }
 
 int64_t pypto_worker_committed(pypto_worker *w, int32_t rank)
 {
     int64_t bytes = 0;
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     for (int64_t i = 0; i < w->resident_count; ++i)
         bytes += w->residents[i].rank == rank ? w->residents[i].bytes : 0;
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
     return bytes;
 }
 

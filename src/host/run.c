@@ -217,16 +217,17 @@ static void cancel_all(pypto_worker *w)
         bool over = true;
         pypto_status status = run->cancelled
                                   ? diag_status(DIAG_CANCELLED, NULL, "the call was interrupted")
-                                  : call_wait(&run->host, CALL_FOREVER, &over);
+                                  : call_wait(&run->host, CALL_FOREVER, false, &over);
         run_end(run, status);
     }
 }
 
-/* Waits for the end of a run until `deadline`; Ctrl-C ends all others in flight, too, and gives false. */
-static bool run_finish(pypto_run *run, int64_t deadline)
+/* Waits for the end of a run until `deadline`, or until another thread wants the set if it `lends` it. Ctrl-C ends all
+ * others in flight, too, and gives false. */
+static bool run_finish(pypto_run *run, int64_t deadline, bool lends)
 {
     bool over;
-    pypto_status status = call_wait(&run->host, deadline, &over);
+    pypto_status status = call_wait(&run->host, deadline, lends, &over);
     if (!over)
         return true;
     const bool cancels = status.kind == PYPTO_ERROR_INTERRUPTED;
@@ -243,7 +244,14 @@ static bool run_finish(pypto_run *run, int64_t deadline)
 void runs_finish(pypto_worker *w)
 {
     while (w->runs != NULL)
-        (void)run_finish(w->runs, CALL_FOREVER);
+        (void)run_finish(w->runs, CALL_FOREVER, false);
+}
+
+void pypto_worker_cancel(pypto_worker *w)
+{
+    turns_enter(w);
+    cancel_all(w);
+    turns_leave(w);
 }
 
 /* ---- a call ---- */
@@ -309,54 +317,68 @@ static bool meets(const pypto_run *earlier, const pld_host *fresh)
     return false;
 }
 
-/* Ends what a new call has to wait for: what is one too many in flight, and calls whose results it would not see or
- * would overtake, because what it brings is copied now, and what they write, when they end. */
-static pypto_status make_way(pypto_worker *w, const pld_host *fresh)
+/* How many of the oldest calls in flight a new one has to wait for: what is one too many, and calls whose results it would
+ * not see or would overtake, because what it brings is copied when it begins, and what they write, when they end. */
+static int32_t count_in_the_way(const pypto_worker *w, const pld_host *fresh)
 {
     const bool alone = w->persistent != PYPTO_PERSISTENT_OFF || records_wanted(w);
     const int32_t most = alone ? 1 : CALLS_IN_FLIGHT;
-    int32_t ending = w->run_count - most + 1; /* the oldest so many */
+    int32_t ending = w->run_count - most + 1;
     int32_t number = 0;
     for (const pypto_run *run = w->runs; run != NULL; run = run->next) {
         ++number;
         if (number > ending && meets(run, fresh))
             ending = number;
     }
-    for (; ending > 0; --ending)
-        if (!run_finish(w->runs, CALL_FOREVER))
-            return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted before it began");
-    return STATUS_OK;
+    return ending;
 }
 
-static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_argument *args,
-                           int32_t count, pypto_run **run)
+/* Ends what a new call has to wait for. A failure of one may cost the set a worker. */
+static pypto_status make_way(pypto_worker *w, const pypto_run *fresh)
 {
-    *run = NULL;
+    while (count_in_the_way(w, &fresh->host) > 0) {
+        if (!run_finish(w->runs, CALL_FOREVER, true))
+            return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted before it began");
+        if (turns_wanted(w))
+            turns_lend(w);
+    }
+    return check_usable(w, fresh->program);
+}
+
+/* A run that is ready to begin, but for what is in its way. */
+static pypto_status prepare(pypto_worker *w, pypto_program *program, const pypto_argument *args,
+                            int32_t count, pypto_run **made)
+{
+    *made = NULL;
     pypto_status status = check_usable(w, program);
     if (status_ok(status))
         status = check_arguments(program->table->functions[program->table->host], w->device_count,
                                  args, count);
     if (!status_ok(status))
         return status;
-    pypto_run *made = run_create(w, program, args, count);
-    if (made == NULL)
+    pypto_run *run = run_create(w, program, args, count);
+    if (run == NULL)
         return diag_no_memory();
-    const bool others = w->runs != NULL;
-    status = attach_find(w, made->host.function, args, count, made->host.places);
-    if (status_ok(status) && others) {
-        status = make_way(w, &made->host);
-        if (status_ok(status))
-            status = check_usable(w, program); /* a failure may have cost the set a worker */
+    status = attach_find(w, run->host.function, args, count, run->host.places);
+    if (status_ok(status))
+        *made = run;
+    else
+        run_discard(run);
+    return status;
+}
+
+pypto_status pypto_worker_make_way(pypto_worker *w, pypto_program *program,
+                                   const pypto_argument *args, int32_t count)
+{
+    turns_enter_to_wait(w);
+    pypto_run *run;
+    pypto_status status = prepare(w, program, args, count, &run);
+    if (status_ok(status)) {
+        status = make_way(w, run);
+        run_discard(run);
     }
-    if (status_ok(status) && program_calls_subs(program->table))
-        status = subs_start(w);
-    if (!status_ok(status)) {
-        run_discard(made);
-        return status;
-    }
-    *run = made;
-    run_begin(made);
-    return STATUS_OK;
+    turns_leave_waiting(w);
+    return status;
 }
 
 /* Takes the result; the run may be asked again, but has nothing to tell then. */
@@ -370,42 +392,68 @@ static pypto_status take_status(pypto_run *run)
 pypto_status pypto_worker_load(pypto_worker *w, pypto_program *program)
 {
     int32_t id;
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     pypto_status status = check_usable(w, program);
     if (status_ok(status))
         status = workers_load(w, program, &id);
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
+    return status;
+}
+
+static pypto_status submit(pypto_worker *w, pypto_program *program, const pypto_argument *args,
+                           int32_t count, bool may_wait, pypto_run **made)
+{
+    turns_enter(w);
+    pypto_run *run;
+    pypto_status status = prepare(w, program, args, count, &run);
+    const bool waits = status_ok(status) && count_in_the_way(w, &run->host) > 0;
+    const bool takes_turn = waits && may_wait;
+    if (takes_turn) {
+        turns_leave(w);
+        turns_enter_to_wait(w);
+        status = make_way(w, run);
+    }
+    const bool begins = status_ok(status) && waits == takes_turn;
+    if (begins && program_calls_subs(program->table))
+        status = subs_start(w);
+    if (begins && status_ok(status)) {
+        run_begin(run);
+        if (atomic_load_explicit(&run->ended, memory_order_relaxed) && !status_ok(run->status)) {
+            status = take_status(run);
+            run_free(run);
+            run = NULL;
+        }
+    } else if (run != NULL) {
+        run_discard(run);
+        run = NULL;
+    }
+    *made = run;
+    (takes_turn ? turns_leave_waiting : turns_leave)(w);
     return status;
 }
 
 pypto_status pypto_worker_submit(pypto_worker *w, pypto_program *program,
                                  const pypto_argument *args, int32_t count, pypto_run **run)
 {
-    pthread_mutex_lock(&w->lock);
-    pypto_status status = submit(w, program, args, count, run);
-    if (status_ok(status) && atomic_load_explicit(&(*run)->ended, memory_order_relaxed) &&
-        !status_ok((*run)->status)) {
-        status = take_status(*run);
-        run_free(*run);
-        *run = NULL;
-    }
-    pthread_mutex_unlock(&w->lock);
-    return status;
+    return submit(w, program, args, count, true, run);
+}
+
+pypto_status pypto_worker_try_submit(pypto_worker *w, pypto_program *program,
+                                     const pypto_argument *args, int32_t count, pypto_run **run)
+{
+    return submit(w, program, args, count, false, run);
 }
 
 pypto_status pypto_worker_run(pypto_worker *w, pypto_program *program, const pypto_argument *args,
                               int32_t count)
 {
-    pthread_mutex_lock(&w->lock);
     pypto_run *run;
-    pypto_status status = submit(w, program, args, count, &run);
-    if (run != NULL) {
-        if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
-            (void)run_finish(run, CALL_FOREVER);
-        status = take_status(run);
-        run_free(run);
-    }
-    pthread_mutex_unlock(&w->lock);
+    pypto_status status = submit(w, program, args, count, true, &run);
+    if (run == NULL)
+        return status;
+    bool over;
+    status = pypto_run_wait(run, -1, &over);
+    pypto_run_release(run);
     return status;
 }
 
@@ -419,8 +467,8 @@ bool pypto_run_done(pypto_run *run)
     if (pthread_mutex_trylock(&w->lock) != 0)
         return atomic_load_explicit(&run->ended, memory_order_acquire);
     if (!atomic_load_explicit(&run->ended, memory_order_relaxed) && call_is_over(&run->host))
-        (void)run_finish(run, CALL_FOREVER);
-    pthread_mutex_unlock(&w->lock);
+        (void)run_finish(run, CALL_FOREVER, false);
+    turns_leave(w);
     return atomic_load_explicit(&run->ended, memory_order_acquire);
 }
 
@@ -429,10 +477,14 @@ pypto_status pypto_run_wait(pypto_run *run, int64_t timeout_ns, bool *over)
     const int64_t deadline = timeout_ns < 0 ? CALL_FOREVER : os_now_ns() + timeout_ns;
     if (!atomic_load_explicit(&run->ended, memory_order_acquire)) {
         pypto_worker *w = run->host.w;
-        pthread_mutex_lock(&w->lock);
-        if (!atomic_load_explicit(&run->ended, memory_order_relaxed))
-            (void)run_finish(run, deadline);
-        pthread_mutex_unlock(&w->lock);
+        turns_enter_to_wait(w);
+        while (!atomic_load_explicit(&run->ended, memory_order_relaxed)) {
+            (void)run_finish(run, deadline, true);
+            if (!turns_wanted(w))
+                break; /* it is over, or the time is */
+            turns_lend(w);
+        }
+        turns_leave_waiting(w);
     }
     *over = atomic_load_explicit(&run->ended, memory_order_acquire);
     return *over ? take_status(run) : STATUS_OK;
@@ -444,10 +496,10 @@ void pypto_run_release(pypto_run *run)
         return;
     if (!atomic_load_explicit(&run->ended, memory_order_acquire)) {
         pypto_worker *w = run->host.w;
-        pthread_mutex_lock(&w->lock);
+        turns_enter(w);
         run->released = !atomic_load_explicit(&run->ended, memory_order_relaxed);
         const bool in_flight = run->released;
-        pthread_mutex_unlock(&w->lock);
+        turns_leave(w);
         if (in_flight)
             return; /* the set frees it */
     }

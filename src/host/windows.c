@@ -82,7 +82,7 @@ static pypto_status wait_for_clears(pypto_worker *w)
     bool over;
     for (int32_t device = 0; device < w->device_count; ++device)
         posted.last[device] = w->writers[device].sequence;
-    return call_wait(&posted, CALL_FOREVER, &over);
+    return call_wait(&posted, CALL_FOREVER, false, &over);
 }
 
 pypto_status window_take(pypto_worker *w, int64_t bytes, uint64_t devices, const char *name,

@@ -46,7 +46,7 @@ static void after_fork_child(void)
             os_close(&w->event);
             w->seg.transport->detach(&w->seg);
         }
-        pthread_mutex_init(&w->lock, NULL); /* it may have been held by a thread that is not here */
+        turns_init(w); /* they may have been held by threads that are not here */
     }
     live_sets = NULL;
     pthread_mutex_init(&list_lock, NULL);
@@ -292,7 +292,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     pypto_worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
     if (w == NULL)
         return NULL;
-    pthread_mutex_init(&w->lock, NULL);
+    turns_init(w);
     w->event = -1;
     w->maps = -1;
     w->seg.fd = -1;
@@ -483,9 +483,9 @@ void workers_forget_file(uint64_t device, uint64_t inode)
 
 int64_t pypto_worker_copied_bytes(pypto_worker *w)
 {
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     const int64_t bytes = w->copied_bytes;
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
     return bytes;
 }
 
@@ -520,9 +520,9 @@ void pypto_worker_close(pypto_worker *w)
     if (w == NULL)
         return;
     if (!w->foreign) {
-        pthread_mutex_lock(&w->lock);
+        turns_enter_to_wait(w);
         runs_finish(w);
-        pthread_mutex_unlock(&w->lock);
+        turns_leave_waiting(w);
         delist(w);
         if (w->processes != NULL && w->threads != NULL) {
             subs_end(w);
@@ -543,7 +543,7 @@ void pypto_worker_close(pypto_worker *w)
     heap_destroy(&w->queues.area);
     for (int32_t i = 0; w->writers != NULL && i < consumer_count(w); ++i)
         queue_writer_destroy(&w->writers[i]);
-    pthread_mutex_destroy(&w->lock);
+    turns_destroy(w);
     alloc_free(w->device_ids);
     alloc_free(w->processes);
     alloc_free(w->threads);
@@ -571,9 +571,9 @@ bool pypto_worker_usable(const pypto_worker *w)
 
 void pypto_worker_set_lint(pypto_worker *w, pypto_lint lint)
 {
-    pthread_mutex_lock(&w->lock);
+    turns_enter(w);
     w->lint = lint;
-    pthread_mutex_unlock(&w->lock);
+    turns_leave(w);
 }
 
 int64_t pypto_worker_pid(const pypto_worker *w, int32_t rank)

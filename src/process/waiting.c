@@ -32,7 +32,7 @@ void host_yield(void)
     sched_yield();
 }
 
-static void ring(int event)
+void host_ring(int event)
 {
     const uint64_t one = 1;
     ssize_t written = write(event, &one, sizeof one);
@@ -46,7 +46,7 @@ static void relay(int number, siginfo_t *info, void *context)
     for (int i = 0; i < MAX_RELAYS; ++i) {
         const int event = atomic_load_explicit(&relay_events[i], memory_order_relaxed) - 1;
         if (event >= 0)
-            ring(event);
+            host_ring(event);
     }
     errno = saved;
     if ((relay_previous.sa_flags & SA_SIGINFO) != 0)

@@ -20,6 +20,9 @@ typedef enum host_wake {
 /* Eventfd >= 3, non-blocking, close-on-exec; -1 with errno. */
 int host_event_create(void);
 
+/* Ends the host_wait() of that event, or the next one. */
+void host_ring(int event);
+
 /* Gives the CPU to whoever is ready. */
 void host_yield(void);
 

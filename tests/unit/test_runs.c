@@ -422,6 +422,46 @@ static void test_threads_share_a_set(void **state)
     pypto_worker_close(shared);
 }
 
+static void *await_it(void *argument)
+{
+    return (void *)(intptr_t)await(argument);
+}
+
+/* A thread that waits for a call keeps no other from submitting one, nor from cancelling both. */
+static void test_a_call_is_submitted_while_another_thread_waits(void **state)
+{
+    (void)state;
+    for (int s = 0; s < START_COUNT; ++s) {
+        told->enough = false;
+        pypto_worker *w = make_set(starts[s], 2, 0, NULL);
+        request first, second;
+        send(w, &first, 1, COMPUTES);
+        pthread_t waiting;
+        assert_int_equal(pthread_create(&waiting, NULL, await_it, &first), 0);
+        usleep(20000); /* or else it may not be there yet, which would be no test */
+        send(w, &second, 2, AT_ONCE);
+        assert_false(pypto_run_done(first.run));
+        told->enough = true;
+        void *kind;
+        assert_int_equal(pthread_join(waiting, &kind), 0);
+        assert_int_equal((intptr_t)kind, PYPTO_ERROR_NONE);
+        expect_done(&second, 2);
+
+        told->enough = false;
+        send(w, &first, 3, COMPUTES);
+        assert_int_equal(pthread_create(&waiting, NULL, await_it, &first), 0);
+        usleep(20000);
+        send(w, &second, 4, COMPUTES);
+        pypto_worker_cancel(w);
+        assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED);
+        assert_int_equal(pthread_join(waiting, &kind), 0);
+        assert_int_equal((intptr_t)kind, PYPTO_ERROR_INTERRUPTED);
+        send(w, &first, 5, AT_ONCE);
+        expect_done(&first, 5);
+        pypto_worker_close(w);
+    }
+}
+
 static int open_program(void **state)
 {
     (void)state;
@@ -455,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_the_end_waits_for_what_is_in_flight),
         cmocka_unit_test(test_an_interrupt_cancels_all),
         cmocka_unit_test(test_threads_share_a_set),
+        cmocka_unit_test(test_a_call_is_submitted_while_another_thread_waits),
     };
     return cmocka_run_group_tests(tests, open_program, close_program);
 }
