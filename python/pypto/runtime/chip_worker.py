@@ -99,6 +99,7 @@ class ChipWorker(MemoryWorker):
                 self._free_owned_tensors()
             started, self._started = self._started, None
             self._device_buffers.clear()
+            self._memory_state = object()
             self._cids.clear()
             self._registrations.close()
         started.close()

@@ -43,6 +43,7 @@ class DeviceTensor:
     dtype: Any
     buffer: Any = field(default=None, kw_only=True, compare=False, repr=False)
 
+    _good_in = None  # the state of a worker's memory in which it was found to be there (MemoryWorker)
     if TYPE_CHECKING:
         _element: str | None
         _nbytes: int
@@ -83,6 +84,7 @@ class StackedDeviceTensor:
     full_shape: tuple[int, ...]
     worker_ids: tuple[int, ...]
 
+    _good_in = None
     if TYPE_CHECKING:
         _element: str | None
 

@@ -21,7 +21,7 @@ from ..errors import (
     ValueError as PyptoValueError,
 )
 from . import host_memory
-from .device_tensor import DeviceTensor, StackedDeviceTensor, check_dtype, checked_shape, size_of
+from .device_tensor import RESIDENT, DeviceTensor, check_dtype, checked_shape, size_of
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ class MemoryWorker(Worker):
     def __init__(self) -> None:
         super().__init__()
         self._device_buffers: dict[tuple[int, int], Allocation] = {}
+        self._memory_state = object()  # another one behind each free
 
     def _check_worker_id(self, worker_id: Any) -> None:
         """Raises for a rank that there is not."""
@@ -247,6 +248,7 @@ class MemoryWorker(Worker):
 
     def _release(self, ptr: int, worker_id: int) -> None:
         self._allocation(ptr, worker_id)
+        self._memory_state = object()
         self._native.free(worker_id, ptr)
         self._device_buffers.pop((worker_id, ptr), None)
 
@@ -312,14 +314,18 @@ class MemoryWorker(Worker):
 
     def _check_residents(self, arguments: Iterable[Any], name_of: Callable[[int], str]) -> None:
         """Refuses resident tensors that are not of this worker or do not live any more; `name_of` gives the names of
-        parameters."""
+        parameters. What has been found good stays so until something is freed."""
+        state = self._memory_state
         for i, argument in enumerate(arguments):
+            if not isinstance(argument, RESIDENT) or argument._good_in is state:
+                continue
+            what = f"argument '{name_of(i)}'"
             if isinstance(argument, DeviceTensor):
-                self._check_resident(argument, f"argument '{name_of(i)}'", None)
-            elif isinstance(argument, StackedDeviceTensor):
+                self._check_resident(argument, what, None)
+            else:
                 for k, shard in enumerate(argument.shards):
-                    what = f"argument '{name_of(i)}': shard {k}"
-                    self._check_resident(shard, what, argument.worker_ids[k])
+                    self._check_resident(shard, f"{what}: shard {k}", argument.worker_ids[k])
+            object.__setattr__(argument, "_good_in", state)
 
     def _check_resident(self, tensor: DeviceTensor, what: str, worker_id: int | None) -> None:
         kind = type(self).__name__
