@@ -5,15 +5,17 @@ import gc
 import logging
 import os
 import re
+import threading
 
 import numpy as np
 import pytest
 import torch
 
 import pypto.language as pl
-from programs import config
+from programs import allreduce, allreduce_expected, config
 from pypto.runtime import DeviceTensor, DistributedWorker, Worker
 from resident_programs import N, add_chip, bare, both_on_one, compiled, each, numbers, one
+from worker_programs import FAR, VAIN, expected, prepared_job, rows
 
 
 @pytest.fixture
@@ -203,8 +205,6 @@ def test_shape_and_element_type_are_checked(worker):
 
 
 def test_a_tensor_is_no_number(transport):
-    from worker_programs import prepared_job, rows
-
     with prepared_job().prepare() as worker:
         tensor = worker.alloc_tensor((1,), torch.int32)
         with pytest.raises(TypeError, match="'adds' of job must be a number"):
@@ -401,8 +401,6 @@ def test_it_is_a_worker():
 
 
 def test_a_failed_call_leaves_resident_memory_alone(transport):
-    from worker_programs import FAR, prepared_job, rows
-
     with prepared_job().prepare() as worker:
         y = worker.alloc_tensor((2, 64), torch.int32, init=torch.full((2, 64), 5, dtype=torch.int32))
         keep = worker.alloc_tensor((4,), torch.int32, init=torch.arange(4, dtype=torch.int32))
@@ -413,6 +411,69 @@ def test_a_failed_call_leaves_resident_memory_alone(transport):
         back = np.zeros(4, np.int32)
         worker.copy_from(back.ctypes.data, keep.data_ptr, keep.nbytes)
         assert back.tolist() == [0, 1, 2, 3]
+
+
+def test_beside_windows_and_collectives(transport):
+    program = allreduce(256)
+    x = np.arange(3 * 256, dtype=np.float32).reshape(3, 1, 256)
+    for persistent in (False, True):
+        with program.compile(x, x, config=config(3)).prepare(persistent=persistent) as worker:
+            inputs, outputs = worker.alloc_stacked_tensor(x), worker.alloc_stacked_tensor(np.zeros_like(x))
+            found = np.zeros_like(x)
+            for _ in range(20):
+                worker(inputs, outputs)
+            worker.copy_stacked_from(outputs, found)
+            np.testing.assert_array_equal(found, allreduce_expected(x))
+
+
+def test_calls_that_fail_while_they_run(transport):
+    """Of a call in flight, one that deadlocks, and the next ones."""
+    with prepared_job().prepare() as worker:
+        (program,) = worker._programs
+        x = worker.alloc_stacked_tensor(rows())
+        y, z = (worker.alloc_stacked_tensor(np.zeros_like(rows())) for _ in range(2))
+        found = np.zeros_like(rows())
+        for at in (FAR, VAIN):
+            good, bad = worker.submit(program, x, y, 5, 0), worker.submit(program, x, z, 5, at)
+            with pytest.raises(RuntimeError, match="wait" if at == VAIN else "1000"):
+                bad.result()
+            good.result()
+            worker(x, z, 7, 0)
+            worker.copy_stacked_from(z, found)
+            np.testing.assert_array_equal(found, expected(rows(), 7))
+
+
+def test_several_threads(worker):
+    (program,) = worker._programs
+    errors = []
+
+    def work(k):
+        try:
+            for i in range(20):
+                weight = worker.alloc_tensor((N,), torch.float32, init=torch.full((N,), float(k)))
+                y = np.zeros(N, np.float32)
+                worker.submit(program, np.full(N, i, np.float32), weight, y).result()
+                assert (y == k + i).all()
+                worker.free_tensor(weight)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and not worker._owned_tensors and worker.committed_device_memory() == 0
+
+
+def test_a_worker_that_copies_nothing_takes_it(transport):
+    with DistributedWorker(compiled(each), shared_only=True) as worker:
+        x = worker.alloc_stacked_tensor(numbers(2, N))
+        y = worker.alloc_stacked_tensor(np.zeros((2, N), np.float32))
+        worker(x, x, y)
+        found = np.zeros((2, N), np.float32)
+        worker.copy_stacked_from(y, found)
+        np.testing.assert_array_equal(found, 2 * numbers(2, N))
 
 
 def test_calls_do_not_grow_anything(transport):

@@ -1,5 +1,6 @@
 /* Resident memory in calls: in place, on its own rank only, whole or by rows; and that a call which brings it starts
  * nothing when a dispatch is refused. */
+#include "base/alloc.h"
 #include "base/diag.h"
 
 #include <pypto/pypto.h>
@@ -344,6 +345,37 @@ static void test_blocks_of_ranks(void **state)
     end();
 }
 
+#ifndef NO_FORK
+/* Whichever allocation of the host fails (that of a rank would be its thread's): an error, nothing written, and the
+ * set goes on. */
+static void test_memory_runs_out(void **state)
+{
+    (void)state;
+    begin(PYPTO_START_FORK);
+    void *w[RANKS], *y[RANKS];
+    allocate(in_order, w, weights);
+    allocate(in_order, y, zeros);
+    expect_success(pypto_worker_load(set, program)); /* if that fails, the set is lost */
+    int failures = 0;
+    for (int n = 1; n < 100; ++n) {
+        alloc_fail_at(n);
+        pypto_status status = run(tensor(NULL, w), tensor(NULL, y), ROWS);
+        alloc_fail_at(0);
+        if (status.kind == PYPTO_ERROR_NONE)
+            break;
+        ++failures;
+        assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+        pypto_status_clear(&status);
+        for (int32_t r = 0; r < RANKS; ++r)
+            check_row(y[r], zeros[r], 0);
+    }
+    assert_in_range(failures, 3, 50);
+    for (int32_t r = 0; r < RANKS; ++r)
+        check_row(y[r], weights[r], 0);
+    end();
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +386,9 @@ int main(void)
         cmocka_unit_test(test_memory_that_is_not_resident),
         cmocka_unit_test(test_blocks_in_any_order),
         cmocka_unit_test(test_blocks_of_ranks),
+#ifndef NO_FORK
+        cmocka_unit_test(test_memory_runs_out),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
