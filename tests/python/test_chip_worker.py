@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from pathlib import Path
 
@@ -201,6 +202,18 @@ def test_programs_that_do_not_fit(worker, program):
         worker.run(several, numbers(N))
     for name in ("first", "second"):
         np.testing.assert_array_equal(worker.run(several[name], numbers(N)), numbers(N))
+
+
+def test_configurations_that_say_something_in_vain(worker, program):
+    with pytest.warns(UserWarning, match="compiled for platform 'cpu'; the call's 'a5sim' has no effect") as caught:
+        check(lambda *args: worker.run(program, *args, config=RunConfig(platform="a5sim")))
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="device_id=7 has no effect on <ChipWorker") as caught:
+        check(lambda *args: worker.run(program, *args, config=RunConfig(platform="cpu", device_id=7)))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(lambda *args: worker.run(program, *args, config=CPU))
 
 
 # ---- calls that find their worker ----

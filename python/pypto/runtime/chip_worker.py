@@ -175,6 +175,7 @@ class ChipWorker(MemoryWorker):
         self._require_ready("run")
         program = self._checked(compiled)
         program._check_config(config, stacklevel=3)
+        self._check_device(config)
         whole, result = program._completed(args)
         self.run_whole(program, whole, config)
         return result
@@ -216,6 +217,15 @@ class ChipWorker(MemoryWorker):
                 f"{compiled.name} was compiled for runtime {runtime!r}, this ChipWorker is for runtime {self.runtime!r}"
             )
         return compiled
+
+    def _check_device(self, config: RunConfig | None) -> None:
+        """A configuration that names another device is not meant for this worker. Device 0 may be nobody's choice."""
+        if config is not None and config.device_id not in (0, self.device_id):
+            import warnings
+
+            warnings.warn(
+                f"the call's device_id={config.device_id} has no effect on {self!r}", stacklevel=3
+            )
 
     def _load(self, native: _core.Program) -> int:
         with self._lock:
