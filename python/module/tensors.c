@@ -57,9 +57,11 @@ static bool refuse_type(PyObject *value, const char *name)
     PyObject *type = PyType_GetName(Py_TYPE(value));
     if (type == NULL)
         return false;
-    errors_refuse(DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
-                  "argument %s must be a host torch.Tensor, a NumPy array or a number, not %s",
-                  name, utf8(type));
+    errors_refuse(
+        DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
+        "argument %s must be a host torch.Tensor, a NumPy array, a DeviceTensor or a number, "
+        "not %s",
+        name, utf8(type));
     Py_DECREF(type);
     return false;
 }

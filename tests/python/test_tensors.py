@@ -289,7 +289,7 @@ def field_of_records():
         ),
         (
             lambda: [[0.0] * 6] * 2,
-            "'inputs' of 'copy' must be a host torch.Tensor, a NumPy array or a number, not list",
+            "'inputs' of 'copy' must be a host torch.Tensor, a NumPy array, a DeviceTensor or a number, not list",
         ),
         (lambda: None, "not NoneType"),
         (lambda: "text", "not str"),
