@@ -341,6 +341,8 @@ typedef struct pld_submit_options {
     int32_t after_count;
     /* If it does not hold, the kernel does not run, and the task is over at once. NULL: always. */
     const pld_predicate *predicate;
+    /* Bit i: what argument i holds is told of by a call whose records have `dump_args` 1 (records.h). */
+    uint64_t marked_args;
 } pld_submit_options;
 
 /* From a per-device wrapper: submits an in-core function as a task of this dispatch and returns at

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Layout version of pld_program, checked when a program is loaded. Changes with this header. */
-#define PLD_ABI 4u
+#define PLD_ABI 5u
 
 /* One call of a host function. Opaque; valid during that call, on its thread. */
 typedef struct pld_host pld_host;

@@ -140,6 +140,8 @@ static const char *emit_options(emitter *e, const ir_launch *l, const char *task
     if (l->independent_args != 0)
         text_printf(&fields, ", .independent_args = 0x%llx",
                     (unsigned long long)l->independent_args);
+    if (l->marked_args != 0)
+        text_printf(&fields, ", .marked_args = 0x%llx", (unsigned long long)l->marked_args);
     const char *name = emit_free_name(e, arena_printf(e->a, "%s_options", task));
     emit_line(e, "const pld_submit_options %s = {%s};", name,
               fields.length > 2 ? fields.bytes + 2 : "0");

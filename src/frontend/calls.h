@@ -18,6 +18,8 @@ typedef struct launch_request {
     ir_launch launch;
     const char *const *independent; /* names of variables whose arguments order nothing */
     int32_t independent_count;
+    const char *const *marked; /* names of variables whose arguments are marked for dumps */
+    int32_t marked_count;
     ir_stmt *call; /* the call that has taken it; NULL: none yet */
 } launch_request;
 

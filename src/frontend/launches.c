@@ -255,6 +255,32 @@ const syntax_expr *without_no_dep(lowering *fl, const syntax_expr *e, bool *inde
     return e->items.items[0];
 }
 
+/* Whether the script marks the variable for dumps, by pl.dump_tag before or by dumps= of this task. */
+static bool is_marked(const lowering *fl, const ir_var *var, const launch_request *request)
+{
+    for (int64_t i = 0; i < fl->notes->tagged.count; i++) {
+        if (fl->notes->tagged.items[i] == var)
+            return true;
+    }
+    for (int32_t i = 0; request != NULL && i < request->marked_count; i++) {
+        const binding *b = fl->names.bindings[binding_find(fl, request->marked[i])];
+        if (b->v.kind == VALUE_VAR && b->v.var == var)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t marked_args(const lowering *fl, const ir_stmt *call, const launch_request *request)
+{
+    uint64_t marked = 0;
+    for (int32_t i = 0; i < call->operand_count && i < 64; i++) {
+        const ir_operand *operand = &call->operands[i];
+        if (operand->kind == IR_OPERAND_VAR && is_marked(fl, operand->var, request))
+            marked |= UINT64_C(1) << i;
+    }
+    return marked;
+}
+
 void attach_launch(lowering *fl, ir_stmt *call, launch_request *request, uint64_t independent_args)
 {
     if (request != NULL)
@@ -264,8 +290,9 @@ void attach_launch(lowering *fl, ir_stmt *call, launch_request *request, uint64_
     ir_launch launch = request != NULL ? request->launch : (ir_launch){0};
     launch.manual = launch.manual || fl->manual;
     launch.independent_args |= independent_args;
+    launch.marked_args = marked_args(fl, call, request);
     bool plain = launch.blocks == NULL && !launch.manual && launch.independent_args == 0 &&
-                 launch.after_count == 0 && launch.tested == NULL;
+                 launch.marked_args == 0 && launch.after_count == 0 && launch.tested == NULL;
     if (plain)
         return;
     ir_launch *own = arena_new(fl->a, ir_launch);
@@ -313,8 +340,6 @@ static syntax_expr *inner_call(lowering *fl, const syntax_expr *e, bool blocks,
 static bool read_request(lowering *fl, const char *word, const syntax_expr *e, bool blocks,
                          const syntax_expr *const *given, launch_request *request)
 {
-    const char *const *dumped = NULL;
-    int32_t dumped_count = 0;
     if (blocks && given[KEY_CORE_NUM] == NULL)
         return bad_scope(fl, e->span, "write core_num=n",
                          arena_printf(fl->a, "%s requires core_num=", word));
@@ -322,8 +347,8 @@ static bool read_request(lowering *fl, const char *word, const syntax_expr *e, b
            lower_predicate(fl, given[KEY_PREDICATE], &request->launch) &&
            check_bool_literal(fl, word, submit_keys[KEY_EARLY], given[KEY_EARLY]) &&
            check_bool_literal(fl, word, submit_keys[KEY_SYNC_START], given[KEY_SYNC_START]) &&
-           lower_name_list(fl, word, submit_keys[KEY_DUMPS], given[KEY_DUMPS], &dumped,
-                           &dumped_count) &&
+           lower_name_list(fl, word, submit_keys[KEY_DUMPS], given[KEY_DUMPS], &request->marked,
+                           &request->marked_count) &&
            (!blocks ||
             lower_blocks(fl, given[KEY_CORE_NUM], submit_keys[KEY_CORE_NUM], &request->launch));
 }

@@ -117,6 +117,7 @@ typedef struct function_notes {
     VEC(dim_symbol) symbols;
     VEC(ir_var *) cells;       /* handles that statements set at run time */
     VEC(ir_var *) late_vars;   /* read before they are assigned: task ids 0, BOOLs false at first */
+    VEC(ir_var *) tagged;      /* by pl.dump_tag */
     VEC(ir_var *) world_loops; /* loop variables that run over all devices */
     VEC(ir_var *) world_sizes; /* variables that hold pld.world_size() */
     VEC(ir_var *) rank_counts; /* variables that hold pld.nranks(ctx) */

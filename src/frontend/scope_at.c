@@ -37,8 +37,6 @@ static void lower_core_group(lowering *fl, const scope *sc, const syntax_expr *c
                              const char *name)
 {
     launch_request request = {0};
-    const char *const *dumped = NULL;
-    int32_t dumped_count = 0;
     if (given[AT_ROLE] != NULL) {
         bad_scope(fl, given[AT_ROLE]->span, "leave it out", "role= is not allowed at CORE_GROUP");
     } else if (fl->ir->plane != PLD_PLANE_CHIP) {
@@ -54,7 +52,8 @@ static void lower_core_group(lowering *fl, const scope *sc, const syntax_expr *c
                           &request.launch) &&
                lower_name_list(fl, sc->word, "no_dep_args", given[AT_NO_DEP_ARGS],
                                &request.independent, &request.independent_count) &&
-               lower_name_list(fl, sc->word, "dumps", given[AT_DUMPS], &dumped, &dumped_count)) {
+               lower_name_list(fl, sc->word, "dumps", given[AT_DUMPS], &request.marked,
+                               &request.marked_count)) {
         const outline_request outlined = {.plane = PLD_PLANE_CORE,
                                           .name = name,
                                           .span = sc->call->span,

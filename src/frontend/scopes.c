@@ -9,7 +9,7 @@
  *   pl.cluster()              hints for where tasks run
  *   pl.split_aiv(2, mode=)    lanes of one core: one after the other, or both at once as one
  *
- * Hints for hardware (optimizations=, allow_early_resolve=, sync_start=, dumps=, windowize=) are checked, and
+ * Hints for hardware (optimizations=, allow_early_resolve=, sync_start=, windowize=) are checked, and
  * change nothing. */
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
@@ -166,6 +166,8 @@ dsl_value lower_dump_tag(lowering *fl, const syntax_expr *e)
         return report(fl->fe, DIAG_BAD_SCOPE, item->span, "give it a name first",
                       "pl.dump_tag takes a bare variable name");
     const dsl_value v = eval(fl, item);
+    if (v.kind == VALUE_VAR)
+        vec_push(fl->a, &fl->notes->tagged, v.var);
     return v.kind == VALUE_POISON ? v : done;
 }
 

@@ -196,6 +196,7 @@ typedef struct ir_launch {
     const ir_expr *blocks; /* NULL: one */
     bool manual;
     uint64_t independent_args;   /* bit i: argument i orders nothing */
+    uint64_t marked_args;        /* bit i: argument i is marked for dumps */
     const ir_expr *const *after; /* of dtype TASK_ID */
     int32_t after_count;
     /* The task runs only if this element of `tested` compares so; NULL: always. */

@@ -284,6 +284,8 @@ static void print_launch(text *out, const ir_launch *l)
         text_add(out, " manual");
     if (l->independent_args != 0)
         text_printf(out, " independent 0x%llx", (unsigned long long)l->independent_args);
+    if (l->marked_args != 0)
+        text_printf(out, " marked 0x%llx", (unsigned long long)l->marked_args);
     if (l->after_count > 0) {
         text_add(out, " after ");
         print_list(out, l->after, l->after_count);

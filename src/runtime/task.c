@@ -250,6 +250,7 @@ static pld_task submit(pld_core *core, task *t, const pld_submit_options *option
     t->of = d;
     t->manual = options->manual;
     t->independent_args = options->independent_args;
+    t->marked_args = options->marked_args;
     t->blocks = options->blocks > 0 ? options->blocks : 1;
     t->previous = NULL;
     t->next = d->tasks;

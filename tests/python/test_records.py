@@ -474,3 +474,33 @@ def test_collectives_are_dispatches_like_others(ranks, transport):
         names = [read(dfx / f"rank{rank}" / f"d{k}" / "dispatch_program.json")["program"] for k in range(3)]
         assert names[0] == "copy_chip" and "allreduce" in names[1] and names[2] == "copy_back"
         assert len(read(dfx / f"rank{rank}" / "d1" / "chip_swimlane_records.json")["aicore_tasks"]) == 1
+
+
+# ---- arguments that are marked ----
+
+MARKED = [
+    ("put(x, z, 0)", []),
+    ("pl.dump_tag(x)\nput(x, z, 0)", [(0, 0)]),
+    ("put(x, z, 0)\npl.dump_tag(z)\nput(x, z, 1)\nmove(z, 0, 1)", [(1, 1), (2, 0)]),
+    ("pl.submit(put, x, z, 0, dumps=[z])\nput(x, z, 1)", [(0, 1)]),
+    ("pl.submit(put, x, z, 0, dumps=[x, z])", [(0, 0), (0, 1)]),
+    ("pl.spmd_submit(block, z, core_num=4, dumps=[z])", [(0, 0)]),
+    (
+        "with pl.at(level=pl.Level.CORE_GROUP, dumps=[z]):\n"
+        "    pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)",
+        [(0, 1)],
+    ),
+]
+
+
+@pytest.mark.parametrize("body, marked", MARKED)
+def test_marked_arguments(body, marked):
+    program = compiled(1, body)
+    x, z = inputs(1)
+    program(x, z, config=RunConfig(platform=program.platform, enable_dump_args=True))
+    (folder,) = folders(program.output_dir / "dfx_outputs").values()
+    index = read(folder / "args_dump" / "args_dump.json")
+    assert index["dump_args_level"] == 1
+    found = {(int(e["task_id"]), e["arg_index"]) for e in index["args"] if e["kind"] == "tensor"}
+    assert found == set(marked)
+    assert not any(e["kind"] == "scalar" for e in index["args"])
