@@ -329,6 +329,12 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
     pypto_status status = workers_check_options(options);
     if (!status_ok(status))
         return status;
+    if (setting_text(SETTING_GDB)[0] != '\0' &&
+        setting_int(SETTING_GDB) >=
+            options->device_count) /* else one would wait for a word of it */
+        fprintf(stderr, "pypto: no rank waits for a debugger: %s is %d, and there are %d ranks\n",
+                setting_name(SETTING_GDB), (int)setting_int(SETTING_GDB),
+                (int)options->device_count);
     pypto_worker *w = make_set(options);
     if (w == NULL)
         return diag_no_memory();

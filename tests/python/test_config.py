@@ -26,6 +26,8 @@ def test_distributed_config():
         ({"device_ids": []}, "device_ids must not be empty"),
         ({"device_ids": [0, -1]}, "device_ids must be non-negative"),
         ({"device_ids": [1, 1]}, "device_ids must be distinct"),
+        ({"device_ids": [0, 2**31]}, r"device_ids must be below 2\*\*31, got \[0, 2147483648\]"),
+        ({"device_ids": [10**20]}, r"device_ids must be below 2\*\*31"),
         ({"num_sub_workers": -1}, "num_sub_workers must be non-negative"),
         ({"aicpu_thread_num": 1}, "aicpu_thread_num"),
         ({"aicpu_thread_num": -2}, "aicpu_thread_num"),

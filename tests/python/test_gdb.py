@@ -86,7 +86,7 @@ def test_a_rank_waits_for_a_debugger(tmp_path, transport):
             run.kill()
 
 
-def test_no_other_value_makes_a_rank_wait(tmp_path):
+def test_a_rank_that_does_not_exist_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     done = subprocess.run(
@@ -96,4 +96,5 @@ def test_no_other_value_makes_a_rank_wait(tmp_path):
         timeout=60,
         env={**os.environ, "PYPTO_GDB": "2"},
     )
-    assert (done.stdout, done.stderr) == ("[7 7]\n", "")
+    assert done.stdout == "[7 7]\n"
+    assert done.stderr == "pypto: no rank waits for a debugger: PYPTO_GDB is 2, and there are 2 ranks\n"

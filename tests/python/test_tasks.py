@@ -211,6 +211,27 @@ def test_a_chain_by_ids_in_a_manual_scope():
     np.testing.assert_array_equal(z[0, :, 0], np.arange(16))
 
 
+@pytest.mark.parametrize("use, row", [("tid", 1), ("first", 0), ("tid, first", 1)])
+def test_an_id_may_be_bound_again(use, row):
+    """The name means the task that bound it last; what was copied before means the one of then."""
+    task = """
+        with pl.at(level=pl.Level.CORE_GROUP) as tid:
+            n = pl.read(x, [0, 0]) * {turns}
+            for i in pl.range(n):
+                pl.read(x, [0, 1])
+            put(x, z, {row})
+    """
+    slow = [20000, 0] if row == 0 else [0, 20000]
+    body = f"""
+    with pl.manual_scope():{task.format(turns=slow[0], row=0).rstrip()}
+        first = tid{task.format(turns=slow[1], row=1).rstrip()}
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[{use}]):
+            pl.store(pl.load(z, [{row}, 0], [1, 8]), [2, 0], z)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[:, 2], x[:, 0])
+
+
 @pytest.mark.parametrize("manual", [True, False])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_random_graph_under_random_delays(seed, manual):

@@ -38,6 +38,8 @@ class DistributedConfig:
             raise PyptoValueError("device_ids must not be empty: give one id per device")
         if min(self.device_ids) < 0:
             raise PyptoValueError(f"device_ids must be non-negative, got {self.device_ids}")
+        if max(self.device_ids) >= 2**31:
+            raise PyptoValueError(f"device_ids must be below 2**31, got {self.device_ids}")
         if len(set(self.device_ids)) != len(self.device_ids):
             raise PyptoValueError(f"device_ids must be distinct, got {self.device_ids}")
         if self.num_sub_workers < 0:
