@@ -260,6 +260,15 @@ def test_the_innermost_that_matches(transport, program):
         check(lambda *args: late.run(program, *args))
 
 
+def test_a_worker_that_is_closed_inside_its_scope(transport, program):
+    with ChipWorker(CPU) as worker:
+        worker.close()
+        assert ChipWorker.current(platform="cpu", device_id=0) is None
+        check(program)
+        worker.init()
+        assert ChipWorker.current(platform="cpu", device_id=0) is worker
+
+
 def test_sdma(transport):
     with ChipWorker(CPU) as without:
         assert ChipWorker.current(platform="cpu", device_id=0) is without

@@ -13,7 +13,7 @@ import torch
 
 import pypto.language as pl
 from programs import allreduce, allreduce_expected, config
-from pypto.runtime import DeviceTensor, DistributedWorker, Worker
+from pypto.runtime import DeviceTensor, DistributedWorker, RunConfig, Worker
 from resident_programs import N, add_chip, bare, both_on_one, compiled, each, numbers, one
 from worker_programs import FAR, VAIN, expected, prepared_job, rows
 
@@ -290,6 +290,14 @@ def test_raw_memory(worker):
     assert worker.committed_device_memory(1) == 0
 
 
+def test_numbers_of_numpy(worker):
+    host = np.arange(4, dtype=np.int64)
+    ptr = worker.malloc(host.size * np.int64(8), worker_id=np.int32(1))
+    worker.copy_to(np.uint64(ptr), host.ctypes.data, np.prod(host.shape) * 8, worker_id=np.int64(1))
+    assert worker.committed_device_memory(np.int64(1)) == 32
+    worker.free(ptr, worker_id=1)
+
+
 def test_what_memory_functions_refuse(worker):
     ptr = worker.malloc(64)
     host = np.zeros(64, np.uint8).ctypes.data
@@ -474,6 +482,21 @@ def test_a_worker_that_copies_nothing_takes_it(transport):
         found = np.zeros((2, N), np.float32)
         worker.copy_stacked_from(y, found)
         np.testing.assert_array_equal(found, 2 * numbers(2, N))
+
+
+def test_its_contents_in_the_records_of_a_call(transport, tmp_path):
+    """Rows are recorded where they lie, too."""
+    with compiled(each).prepare() as worker:
+        (program,) = worker._programs
+        weight = worker.alloc_stacked_tensor(numbers(2, N, first=300))
+        y = worker.alloc_stacked_tensor(np.zeros((2, N), np.float32))
+        recorded = RunConfig(platform="cpu", enable_dump_args=2, save_kernels_dir=str(tmp_path))
+        worker(numbers(2, N), weight, y, config=recorded)
+        for rank in range(2):
+            folder = program.output_dir / "dfx_outputs" / f"rank{rank}" / "d0" / "args_dump"
+            values = np.frombuffer((folder / "args.bin").read_bytes(), np.float32)
+            row = numbers(2, N, first=300)[rank]
+            assert any((values[i : i + N] == row).all() for i in range(len(values) - N + 1))
 
 
 def test_calls_do_not_grow_anything(transport):

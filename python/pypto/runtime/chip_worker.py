@@ -130,12 +130,12 @@ class ChipWorker(MemoryWorker):
         runtime: str = RUNTIME,
         require_sdma: bool = False,
     ) -> ChipWorker | None:
-        """The innermost worker like that which an enclosing `with` has published, or None.
+        """The innermost worker like that which an enclosing `with` has published and nobody has closed, or None.
 
         RuntimeError when it must have SDMA and was made without.
         """
         for worker in reversed(_active.get()):
-            if worker._key() != (level, platform, device_id, runtime):
+            if worker._key() != (level, platform, device_id, runtime) or not worker.initialized:
                 continue
             if require_sdma and not worker.enable_sdma:
                 raise DeviceError(f"{worker!r} was created without enable_sdma=True")

@@ -49,7 +49,7 @@ class DeviceTensor:
         _nbytes: int
 
     def __post_init__(self) -> None:
-        if not _is_int(self.data_ptr) or self.data_ptr <= 0:
+        if not is_int(self.data_ptr) or self.data_ptr <= 0:
             raise PyptoValueError(f"data_ptr must be a positive int, got {self.data_ptr!r}")
         object.__setattr__(self, "shape", checked_shape(self.shape))
         check_dtype(self.dtype)
@@ -132,7 +132,7 @@ class StackedDeviceTensor:
 
     def __getitem__(self, index: Any) -> DeviceTensor:
         first, *rest = index if isinstance(index, tuple) and index else (index,)
-        if not _is_int(first):
+        if not is_int(first):
             raise PyptoTypeError(
                 f"the leading index of a stacked tensor must be an int, got {first!r}"
             )
@@ -193,7 +193,8 @@ def refuse_without_worker(name: str, arguments: Iterable[Any]) -> None:
 # ---- checks ----
 
 
-def _is_int(value: Any) -> bool:
+def is_int(value: Any) -> bool:
+    """Of Python or NumPy; True and False are none."""
     return hasattr(type(value), "__index__") and not isinstance(value, bool)
 
 
@@ -202,7 +203,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
     if not extents:
         raise PyptoValueError("shape must be non-empty")
     for extent in extents:
-        if not _is_int(extent):
+        if not is_int(extent):
             raise PyptoTypeError(f"shape must contain ints, got {extent!r} in {extents}")
     extents = tuple(operator.index(extent) for extent in extents)
     if min(extents) <= 0:
@@ -214,7 +215,7 @@ def checked_stack_shape(shape: Any) -> tuple[int, ...]:
     extents = tuple(shape)
     if len(extents) < 2:
         raise PyptoValueError(f"a stacked tensor has rank >= 2, got shape {extents}")
-    if _is_int(extents[0]) and extents[0] < 1:
+    if is_int(extents[0]) and extents[0] < 1:
         raise PyptoValueError(f"a stacked tensor has at least one shard, got shape {extents}")
     return checked_shape(extents)
 
@@ -223,7 +224,7 @@ def check_worker_ids(ids: tuple[Any, ...], count: int) -> None:
     if len(ids) != count:
         raise PyptoValueError(f"worker_ids must have {count} entries, one per shard, got {len(ids)}")
     for worker_id in ids:
-        if not _is_int(worker_id) or worker_id < 0:
+        if not is_int(worker_id) or worker_id < 0:
             raise PyptoValueError(f"worker_ids must be ranks, from 0 on, got {worker_id!r}")
     if len(set(ids)) != len(ids):
         raise PyptoValueError(f"worker_ids must be distinct, got {list(ids)}")
@@ -245,7 +246,7 @@ def size_of(shape: tuple[int, ...], dtype: Any) -> int:
 
 def _check_buffer(buffer: Any, data_ptr: int) -> None:
     base = getattr(buffer, "base", None)
-    if not _is_int(base) or not callable(getattr(buffer, "tensor", None)):
+    if not is_int(base) or not callable(getattr(buffer, "tensor", None)):
         raise PyptoTypeError(
             "buffer must be the allocation of a worker, with an integer `base` and a callable "
             f"`tensor`, not {type(buffer).__name__}"

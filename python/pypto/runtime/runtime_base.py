@@ -10,6 +10,7 @@ lives at its address, or an earlier one of the same address, is told by the allo
 from __future__ import annotations
 
 import atexit
+import operator
 import weakref
 from abc import ABC, abstractmethod
 
@@ -21,7 +22,14 @@ from ..errors import (
     ValueError as PyptoValueError,
 )
 from . import host_memory
-from .device_tensor import RESIDENT, DeviceTensor, check_dtype, checked_shape, size_of
+from .device_tensor import (
+    RESIDENT,
+    DeviceTensor,
+    check_dtype,
+    checked_shape,
+    is_int,
+    size_of,
+)
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -237,7 +245,8 @@ class MemoryWorker(Worker):
         self._check_worker_id(worker_id)
         _check_positive(nbytes, "nbytes")
         ptr = self._native.alloc(worker_id, nbytes)
-        self._device_buffers[worker_id, ptr] = Allocation(ptr, nbytes, worker_id, self)
+        allocation = Allocation(ptr, operator.index(nbytes), operator.index(worker_id), self)
+        self._device_buffers[worker_id, ptr] = allocation
         return ptr
 
     def free(self, ptr: int, *, worker_id: int = 0) -> None:
@@ -249,7 +258,7 @@ class MemoryWorker(Worker):
     def _release(self, ptr: int, worker_id: int) -> None:
         self._allocation(ptr, worker_id)
         self._memory_state = object()
-        self._native.free(worker_id, ptr)
+        self._native.free(worker_id, operator.index(ptr))
         self._device_buffers.pop((worker_id, ptr), None)
 
     def copy_to(
@@ -262,7 +271,7 @@ class MemoryWorker(Worker):
         """
         self._require_ready("copy_to")
         self._check_copy(src_host_ptr, dst_dev_ptr, nbytes, worker_id)
-        self._native.copy(dst_dev_ptr, src_host_ptr, nbytes)
+        self._native.copy(*map(operator.index, (dst_dev_ptr, src_host_ptr, nbytes)))
 
     def copy_from(
         self, dst_host_ptr: int, src_dev_ptr: int, nbytes: int, *, worker_id: int = 0
@@ -270,7 +279,7 @@ class MemoryWorker(Worker):
         """Copies nbytes from memory of a rank to an address of this process; as `copy_to`, the other way."""
         self._require_ready("copy_from")
         self._check_copy(dst_host_ptr, src_dev_ptr, nbytes, worker_id)
-        self._native.copy(dst_host_ptr, src_dev_ptr, nbytes)
+        self._native.copy(*map(operator.index, (dst_host_ptr, src_dev_ptr, nbytes)))
 
     def committed_device_memory(self, worker_id: int = 0) -> int:
         """Bytes that a rank has given out and not got back."""
@@ -358,13 +367,13 @@ class MemoryWorker(Worker):
 
 
 def _check_positive(value: Any, name: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+    if not is_int(value) or value <= 0:
         raise PyptoValueError(f"{name} must be a positive int, got {value!r}")
 
 
 def check_rank(worker_id: Any, count: int) -> None:
     """For workers of several ranks."""
-    if not isinstance(worker_id, int) or isinstance(worker_id, bool):
+    if not is_int(worker_id):
         raise PyptoTypeError(f"worker_id must be an int, got {worker_id!r}")
     if not 0 <= worker_id < count:
         raise PyptoIndexError(
