@@ -84,12 +84,13 @@ def test_explicit_dispatch(ranks, transport):
         worker.run(program, a, b, a.copy(), a.copy())
 
 
-def test_dispatches_without_device_go_around(transport):
+@pytest.mark.parametrize("persistent", [False, True])
+def test_dispatches_without_device_go_around(persistent, transport):
     """The second is on rank 1, if there is one: a tensor of rank 0 is none of its."""
     a = numbers(N, N)
     for ranks in (1, 2):
         program = compiled(Both, ranks)
-        with program.prepare() as worker:
+        with program.prepare(persistent=persistent) as worker:
             resident = worker.alloc_tensor((N, N), pl.FP32, init=np.zeros_like(a))
             rest = np.zeros_like(a)
             if ranks == 1:
