@@ -10,12 +10,21 @@
 
 #include <string.h>
 
+/* The bytes that an argument of a task lies in, and whether it is a barrier. */
+typedef struct span {
+    const char *low;
+    const char *high;
+    bool fences;
+} span;
+
 typedef struct building {
     const trace_run *run;
     const trace_dispatch *d;
     trace_graph graph;
     task *tasks;       /* as the rank had them */
     uint64_t **before; /* [task]: bit i: task i comes before it */
+    VEC(span) spans;   /* of the arguments of all tasks */
+    int64_t *first;    /* [task]: its first one; [count]: behind the last */
 } building;
 
 /* ---- tasks, as the rank had them ---- */
@@ -74,7 +83,7 @@ static int32_t add_buffer(building *b, int64_t address, int64_t bytes, int32_t d
     int32_t version = 0;
     for (int64_t i = 0; i < b->graph.buffers.count; ++i)
         version += b->graph.buffers.items[i].address == address;
-    const trace_buffer buffer = {address, bytes, dtype, version, created};
+    const trace_buffer buffer = {address, bytes, dtype, version, created, -1};
     vec_push(b->run->a, &b->graph.buffers, buffer);
     return (int32_t)b->graph.buffers.count - 1;
 }
@@ -119,17 +128,47 @@ static void add_arguments_of_wrapper(building *b)
     }
 }
 
+static void add_span(building *b, byte_range range, bool fences)
+{
+    const span added = {range.low, range.high, fences};
+    vec_push(b->run->a, &b->spans, added);
+}
+
+/* Which buffers the arguments of a task are parts of. */
 static void add_buffers_of(building *b, int64_t k)
 {
     const task *t = &b->tasks[k];
     const int32_t count = t->arguments.count;
     int32_t *found = arena_array(b->run->a, int32_t, count + 1);
-    for (int32_t i = 0; i < count; ++i)
-        found[i] = t->arguments.args[i].kind == PLD_ARG_TENSOR
-                       ? buffer_of(b, t->arguments.args[i].tensor, t->ranges[i])
-                       : -1;
+    b->first[k] = b->spans.count;
+    for (int32_t i = 0; i < count; ++i) {
+        const uint32_t uses = task_uses(t, i);
+        found[i] = -1;
+        if (t->arguments.args[i].kind != PLD_ARG_TENSOR)
+            continue;
+        found[i] = buffer_of(b, t->arguments.args[i].tensor, t->ranges[i]);
+        trace_buffer *buffer = &b->graph.buffers.items[found[i]];
+        if (buffer->writer < 0 && (uses & PLD_WRITES) != 0)
+            buffer->writer = (int32_t)k;
+        add_span(b, t->ranges[i], (uses & PLD_FENCES) != 0);
+    }
     found[count] = t->tested.data != NULL ? buffer_of(b, &t->tested, t->tested_range) : -1;
+    if (t->tested.data != NULL)
+        add_span(b, t->tested_range, false);
     b->graph.arg_buffers[k] = found;
+    b->first[k + 1] = b->spans.count;
+}
+
+/* Whether it may be that two tasks have memory in common: asked of each two, and so quick. */
+static bool may_meet(const building *b, int64_t earlier, int64_t later)
+{
+    const span *spans = b->spans.items;
+    for (int64_t i = b->first[earlier]; i < b->first[earlier + 1]; ++i)
+        for (int64_t k = b->first[later]; k < b->first[later + 1]; ++k)
+            if ((spans[i].low < spans[k].high && spans[k].low < spans[i].high) || spans[i].fences ||
+                spans[k].fences)
+                return true;
+    return false;
 }
 
 /* ---- edges ---- */
@@ -154,18 +193,6 @@ static void add_edge(building *b, trace_edge edge)
     vec_push(b->run->a, &b->graph.edges, edge);
 }
 
-/* Whether the task is the first that writes into a buffer. */
-static bool creates(const building *b, int64_t k, int32_t buffer)
-{
-    for (int64_t i = 0; i <= k; ++i) {
-        const task *t = &b->tasks[i];
-        for (int32_t arg = 0; arg < t->arguments.count; ++arg)
-            if (b->graph.arg_buffers[i][arg] == buffer && (task_uses(t, arg) & PLD_WRITES) != 0)
-                return i == k;
-    }
-    return false;
-}
-
 static const pld_tensor *view_of(const task *t, int32_t arg)
 {
     return arg == t->arguments.count ? &t->tested : t->arguments.args[arg].tensor;
@@ -186,7 +213,8 @@ static bool follow(building *b, int64_t earlier, int64_t later, int32_t arg, uin
         return false;
     const byte_range theirs = range_of(x, found);
     const int32_t buffer = b->graph.arg_buffers[earlier][found];
-    const bool creator = b->graph.buffers.items[buffer].created && creates(b, earlier, buffer);
+    const trace_buffer *of = &b->graph.buffers.items[buffer];
+    const bool creator = of->created && of->writer == earlier;
     add_edge(b, (trace_edge){.earlier = (int32_t)earlier,
                              .later = (int32_t)later,
                              .source = creator ? SOURCE_CREATOR : SOURCE_TENSORMAP,
@@ -230,7 +258,7 @@ static void add_edges_of(building *b, int64_t k)
                                      .source = SOURCE_EXPLICIT,
                                      .earlier_arg = -1,
                                      .later_arg = -1});
-        else if (!comes_before(b, i, k))
+        else if (!comes_before(b, i, k) && may_meet(b, i, k))
             follow_memory(b, i, k);
     }
 }
@@ -241,6 +269,7 @@ trace_graph trace_graph_of(const trace_run *run, const trace_dispatch *d)
     const int64_t count = d->tasks.count;
     b.tasks = arena_array(run->a, task, count + 1);
     b.before = arena_array(run->a, uint64_t *, count + 1);
+    b.first = arena_array(run->a, int64_t, count + 1);
     b.graph.arg_buffers = arena_array(run->a, int32_t *, count + 1);
     add_arguments_of_wrapper(&b);
     int64_t created = 0;

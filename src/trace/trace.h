@@ -91,6 +91,7 @@ typedef struct trace_buffer {
     int32_t dtype;   /* of what was used first */
     int32_t version; /* of those at this address: which */
     bool created;    /* by the wrapper or a kernel */
+    int32_t writer;  /* the first task that writes into it; -1: none */
 } trace_buffer;
 
 typedef struct trace_graph {

@@ -1,5 +1,7 @@
 """benchmark() and what it gives: BenchmarkStats, TraceInvocation, TraceSpan."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -130,6 +132,14 @@ def test_records_of_the_last_round():
     stats = benchmark(program, (x, y), rounds=2, warmup=0, config=cfg)
     assert len(stats.device_wall_us) == 2
     assert (program.output_dir / "dfx_outputs" / "rank1" / "d0" / "deps.json").exists()
+
+
+def test_standard_error_is_left_alone(capfd):
+    x, y = arguments()
+    print("before", file=sys.stderr)
+    benchmark(shift.compile(x, y, config=config(2)), (x, y), rounds=2)
+    print("behind", file=sys.stderr)
+    assert capfd.readouterr().err == "before\nbehind\n"
 
 
 def test_a_failure_is_the_programs():

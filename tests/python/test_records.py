@@ -10,7 +10,7 @@ import pypto.language as pl
 import pypto.language.distributed as pld
 from pypto import ir
 from pypto.ir import DistributedConfig
-from pypto.runtime import RunConfig
+from pypto.runtime import ChipWorker, RunConfig
 from programs import config, from_text
 from task_programs import inputs, text_of
 
@@ -148,6 +148,27 @@ def test_one_device(tmp_path, transport):
     assert names["level"] == 2 and names["orchestrator_name"] is None
     assert "twice" in names["callable_id_to_name"].values()
     assert (c == 2).all()
+
+
+def test_a_worker_of_one_device(tmp_path, transport):
+    @pl.program
+    class Alone:
+        @pl.function(type=pl.FunctionType.InCore)
+        def twice(self, a: pl.Tensor[[4, 8], pl.FP32], c: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+            t = pl.load(a, [0, 0], [4, 8])
+            return pl.store(pl.add(t, t), [0, 0], c)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def chip(self, a: pl.Tensor[[4, 8], pl.FP32], c: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+            c = self.twice(a, c)
+            return c
+
+    program = ir.compile(Alone, output_dir=tmp_path / "alone", platform="cpu")
+    a, c = np.ones((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    with ChipWorker(RunConfig(platform="cpu")) as worker:
+        worker.run(program, a, c, config=RunConfig(platform="cpu", enable_dep_gen=True))
+        program(a, c, config=RunConfig(platform="cpu", enable_scope_stats=True))  # finds the worker
+    assert names_in(tmp_path / "alone" / "dfx_outputs") == {"scope_stats/scope_stats.jsonl"}
 
 
 def test_a_jit_call():
