@@ -213,20 +213,21 @@ def test_a_chain_by_ids_in_a_manual_scope():
 
 @pytest.mark.parametrize("use, row", [("tid", 1), ("first", 0), ("tid, first", 1)])
 def test_an_id_may_be_bound_again(use, row):
-    """The name means the task that bound it last; what was copied before means the one of then."""
-    task = """
+    """The name means the task that bound it last; what was copied before means the one of then. The task whose row is used
+    waits for a signal of the last one, so without an edge the row would be copied before it is there."""
+    def task(number):
+        wait = "pld.system.wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)" if number == row else "pass"
+        return f"""
         with pl.at(level=pl.Level.CORE_GROUP) as tid:
-            n = pl.read(x, [0, 0]) * {turns}
-            for i in pl.range(n):
-                pl.read(x, [0, 1])
-            put(x, z, {row})
-    """
-    slow = [20000, 0] if row == 0 else [0, 20000]
+            {wait}
+            pl.store(pl.load(x, [0, 0], [1, 8]), [{number}, 0], z)"""
     body = f"""
-    with pl.manual_scope():{task.format(turns=slow[0], row=0).rstrip()}
-        first = tid{task.format(turns=slow[1], row=1).rstrip()}
+    with pl.manual_scope():{task(0)}
+        first = tid{task(1)}
         with pl.at(level=pl.Level.CORE_GROUP, deps=[{use}]):
             pl.store(pl.load(z, [{row}, 0], [1, 8]), [2, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.Set)
     """
     x, z = run(body)
     np.testing.assert_array_equal(z[:, 2], x[:, 0])
