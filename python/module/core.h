@@ -118,6 +118,8 @@ typedef struct held_argument {
     void **rows;      /* of argument.tensor, PyMem; or NULL */
     bool exported;
     bool boolean; /* the number was a bool */
+    bool beyond;  /* the number is from 2^63 on: the bits of a uint64_t */
+    char ctype;   /* the letter of its class, if it was a number of ctypes */
     bool copied;  /* the memory is a private copy: good for inputs only */
     bool
         tracked; /* torch computes its gradient, and would not see that it is written: inputs only */
@@ -125,8 +127,6 @@ typedef struct held_argument {
 
 /* Reads a tensor or a number; `name` is what errors call the argument: "'x' of 'host'". */
 bool tensor_hold(PyObject *value, const char *name, held_argument *held);
-/* The Python number in a NumPy scalar; NULL, without an exception, for any other object. */
-PyObject *numpy_number(PyObject *value);
 /* Accepts what tensor_hold made, a zeroed one too. */
 void tensor_release(held_argument *held);
 
@@ -135,6 +135,15 @@ void tensor_release(held_argument *held);
 /* Whether an object is a resident tensor; describes it as tensor_hold() does. */
 bool resident_is(PyObject *value);
 bool resident_hold(PyObject *value, const char *name, held_argument *held);
+
+/* ---- numbers.c ---- */
+
+/* The Python number in a NumPy scalar; NULL, without an exception, for any other object. */
+PyObject *numpy_number(PyObject *value);
+/* The same of ctypes.c_int32(4) and the like, and the letter of its class. */
+PyObject *ctypes_number(PyObject *value, char *code);
+/* Reads a bool, int or float. */
+bool number_hold(PyObject *value, const char *name, held_argument *held);
 
 /* ---- compile.c ---- */
 

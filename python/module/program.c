@@ -78,14 +78,10 @@ pypto_argument *program_arguments(const pld_function *host, const call_arguments
         if (i >= host->nparams)
             continue; /* the library counts them */
         const pld_param *param = &host->params[i];
-        bool real = param->kind == PLD_PARAM_SCALAR &&
-                    (param->dtype == PYPTO_FP32 || param->dtype == PYPTO_FP16 ||
-                     param->dtype == PYPTO_BF16);
-        if (real && result[i].kind == PLD_ARG_INT) {
-            result[i].kind = PLD_ARG_FLOAT;
-            result[i].real = (double)result[i].integer;
-        }
-        if (args->held[i].copied && param->direction != PLD_IN) {
+        if (!number_fit(host, param, &args->held[i], &result[i])) {
+            PyMem_Free(result);
+            result = NULL;
+        } else if (args->held[i].copied && param->direction != PLD_IN) {
             PyMem_Free(result);
             result = NULL;
             errors_refuse(DIAG_ARGUMENT_READ_ONLY, "pass x.resolve_neg()",

@@ -30,6 +30,13 @@ bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count);
 /* How PYPTO_TRANSPORT says that workers are started. */
 bool read_transport(pypto_start *start);
 
+/* ---- numbers.c ---- */
+
+/* Makes a number one of its parameter's kind. False, with an exception, when no number of that kind is the same; those
+ * that are simply too large are left to the library. */
+bool number_fit(const pld_function *host, const pld_param *param, const held_argument *held,
+                pypto_argument *argument);
+
 /* ---- waiting.c ---- */
 
 /* What was noted about the call that a signal handler, which began this one, had interrupted. */

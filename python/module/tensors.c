@@ -57,6 +57,14 @@ static bool refuse_type(PyObject *value, const char *name)
     PyObject *type = PyType_GetName(Py_TYPE(value));
     if (type == NULL)
         return false;
+    if (text_is(type, "_Runtime")) {
+        Py_DECREF(type);
+        return errors_refuse(
+            DIAG_ARGUMENT_TYPE, "pass a number",
+            "argument %s received pl.RUNTIME, which is for compiling without sample "
+            "tensors",
+            name);
+    }
     errors_refuse(
         DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
         "argument %s must be a host torch.Tensor, a NumPy array, a DeviceTensor or a number, "
@@ -71,41 +79,6 @@ static bool refuse_dims(const char *name, Py_ssize_t ndim)
     return errors_refuse(DIAG_ARGUMENT_TYPE, NULL,
                          "argument %s has %lld dimensions; at most %d are supported", name,
                          (long long)ndim, PYPTO_MAX_DIMS);
-}
-
-/* ---- numbers ---- */
-
-PyObject *numpy_number(PyObject *value)
-{
-    PyObject *type = (PyObject *)Py_TYPE(value);
-    PyObject *module = PyObject_GetAttrString(type, "__module__");
-    /* An array can be assigned into, a scalar cannot. */
-    bool scalar = module != NULL && PyUnicode_Check(module) && text_is(module, "numpy") &&
-                  !PyObject_HasAttrString(type, "__setitem__");
-    PyObject *number = scalar ? PyObject_CallMethod(value, "item", NULL) : NULL;
-    Py_XDECREF(module);
-    if (number != NULL && !PyLong_Check(number) && !PyFloat_Check(number))
-        Py_CLEAR(number);
-    if (number == NULL)
-        PyErr_Clear();
-    return number;
-}
-
-/* value is a bool, int or float */
-static bool hold_number(PyObject *value, const char *name, held_argument *held)
-{
-    if (PyFloat_Check(value)) {
-        held->argument.kind = PLD_ARG_FLOAT;
-        held->argument.real = PyFloat_AsDouble(value);
-        return true;
-    }
-    int overflow = 0;
-    held->boolean = PyBool_Check(value);
-    held->argument.kind = PLD_ARG_INT;
-    held->argument.integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-    if (overflow != 0)
-        return errors_refuse(DIAG_ARGUMENT_TYPE, NULL, "argument %s does not fit in 64 bits", name);
-    return true;
 }
 
 /* ---- torch ---- */
@@ -410,12 +383,14 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held)
 {
     *held = (held_argument){.argument.kind = PLD_ARG_TENSOR};
     if (PyLong_Check(value) || PyFloat_Check(value)) /* bool is an int */
-        return hold_number(value, name, held);
+        return number_hold(value, name, held);
     if (is_torch(value))
         return hold_torch(value, name, held);
     PyObject *number = numpy_number(value);
+    if (number == NULL)
+        number = ctypes_number(value, &held->ctype);
     if (number != NULL) {
-        bool good = hold_number(number, name, held);
+        bool good = number_hold(number, name, held);
         Py_DECREF(number);
         return good;
     }

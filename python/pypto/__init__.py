@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .log_level import LogLevel
 
-_PACKAGES = frozenset({"errors", "ir", "language", "pypto_core", "runtime"})
+_PACKAGES = frozenset({"backend", "errors", "ir", "language", "pypto_core", "runtime"})
 
 __all__ = [
     "CollectiveMismatchError",

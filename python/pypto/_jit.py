@@ -33,6 +33,7 @@ _INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
 _SIMPLE = (bool, int, float, str, list, tuple, type, _MODULE, type(None))
 _OWN_OBJECT = (("self",), ("cls",))  # first parameters of methods
+_NO_ARGUMENTS = (str, bytes, complex, list, tuple, dict, set, type(None))
 _VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
 
 
@@ -122,6 +123,10 @@ class JITFunction:
         """
         try:
             self._require_entry()
+            if config is not None:
+                _check_compile_options(config, "compile()")
+                if getattr(config, "codegen_only", False):
+                    _warn_of_codegen_only(self.__name__)
             given = (*args, *kwargs.values())
             worker = None
             if self._plane == _HOST:
@@ -163,6 +168,7 @@ class JITFunction:
         try:
             self._require_entry()
             platform, _ = _settings_of(config, self.__name__)
+            context = _check_compile_options(config, "compile()")
             bound = self._sample(args, kwargs)
             program = self._program(bound, platform)
         except Error as error:
@@ -172,14 +178,16 @@ class JITFunction:
         if distributed is None and self._plane == _HOST:
             distributed = DistributedConfig()
         folder = getattr(config, "save_kernels_dir", None)
-        key = (program, platform, repr(distributed), folder)
+        kind = getattr(context, "runtime", None)
+        key = (program, platform, repr(distributed), folder, kind)
         if key not in self._compiled:
             baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
             sources = artifact.Sources.of(program)
             sidecar = described(sources, self, platform, distributed)
             profile = getattr(config, "compile_profiling", False)
             threads = distributed.aicpu_thread_num if distributed is not None else 0
-            settings = artifact.Settings(artifact.DEFAULT_RUNTIME, threads, profile)
+            runtime = kind.value if kind is not None else artifact.DEFAULT_RUNTIME
+            settings = artifact.Settings(runtime, threads, profile)
             programs = {self.__name__: (sources, sidecar)}
             where = artifact.write(folder, self.__name__, programs, settings)
             self._compiled[key] = assembled(programs, where, settings, None, baked)
@@ -194,6 +202,7 @@ class JITFunction:
 
         self._require_entry()
         platform, _ = _settings_of(config, self.__name__)
+        _check_compile_options(config, "lower()")
         names = self._function.__code__.co_varnames
         _, text, _ = _core.lower(self, names, self._sample(args, kwargs), platform)
         functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
@@ -246,6 +255,12 @@ class JITFunction:
         code = self._function.__code__
         if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
             return None
+        for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
+            if isinstance(value, _NO_ARGUMENTS):
+                raise PyptoTypeError(
+                    f"{self.__name__}(): '{name}' must be a tensor, a number or pl.RUNTIME, "
+                    f"not {type(value).__name__}"
+                )
         given = [*args, *kwargs.values()]
         if any(not isinstance(v, (int, float)) and v is not RUNTIME for v in given):
             for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
@@ -312,6 +327,27 @@ def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
         raise PyptoTypeError(
             f"{name}(): config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
         ) from None
+
+
+def _check_compile_options(config: Any, operation: str) -> Any:
+    """Refuses what an active PassContext sets already; returns that. Nobody has one whose module is not loaded."""
+    module = sys.modules.get("pypto.ir.options")
+    if module is None:
+        return None
+    return module.refuse_under_context(
+        operation,
+        diagnostic_phase=getattr(config, "diagnostic_phase", None),
+        memory_planner=getattr(config, "memory_planner", None),
+    )
+
+
+def _warn_of_codegen_only(name: str) -> None:
+    import warnings
+
+    warnings.warn(
+        f"{name} is called, and runs: codegen_only=True has no effect; {name}.compile() only compiles",
+        stacklevel=3,
+    )
 
 
 def refuse_residents(name: str, arguments: tuple[Any, ...], hosts: bool = True) -> None:

@@ -121,15 +121,19 @@ class TimeoutError(Error, _builtins.TimeoutError):
     """Something is not over in the time that the caller gave it; it goes on."""
 
 
+class RuntimeError(Error, _builtins.RuntimeError):
+    """Something asked for at a time when it cannot be."""
+
+
 class SystemError(Error, _builtins.SystemError):
     """Something that the operating system refused."""
 
 
-class CompilerError(Error, RuntimeError):
+class CompilerError(Error, _builtins.RuntimeError):
     """No C compiler was found, or it failed."""
 
 
-class DeviceError(Error, RuntimeError):
+class DeviceError(Error, _builtins.RuntimeError):
     """A kernel failed while it ran."""
 
 
@@ -153,7 +157,7 @@ class WorkerDiedError(DeviceError):
     """A worker process ended in the middle of a call."""
 
 
-class InternalError(Error, RuntimeError):
+class InternalError(Error, _builtins.RuntimeError):
     """A defect of this package. Please report it."""
 
 

@@ -270,6 +270,42 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
     return STATUS_OK;
 }
 
+/* Whether an integer type has the number; of UINT64 the bits are given. */
+static bool holds(pypto_dtype dtype, int64_t value)
+{
+    switch (dtype) {
+    case PYPTO_BOOL: return value == 0 || value == 1;
+    case PYPTO_INT8: return value == (int8_t)value;
+    case PYPTO_INT16: return value == (int16_t)value;
+    case PYPTO_INT32: return value == (int32_t)value;
+    case PYPTO_UINT8: return value == (uint8_t)value;
+    case PYPTO_UINT16: return value == (uint16_t)value;
+    case PYPTO_UINT32: return value == (uint32_t)value;
+    default: return true;
+    }
+}
+
+static pypto_status check_scalar(const pld_function *f, const pld_param *param,
+                                 const pypto_argument *arg)
+{
+    const pypto_dtype dtype = (pypto_dtype)param->dtype;
+    const char *type = pypto_dtype_name(dtype);
+    const bool real = dtype == PYPTO_FP32 || dtype == PYPTO_FP16 || dtype == PYPTO_BF16;
+    if (arg->kind == PLD_ARG_TENSOR)
+        return diag_status(DIAG_ARGUMENT_TYPE, "pass a number",
+                           "argument '%s' of %s must be a number: its parameter is a scalar, %s",
+                           param->name, f->name, type);
+    if (arg->kind == PLD_ARG_FLOAT && !real)
+        return diag_status(DIAG_ARGUMENT_TYPE, "pass an integer: int(x)",
+                           "argument '%s' of %s is the float %g, but its parameter is %s %s scalar",
+                           param->name, f->name, arg->real, text_article(type), type);
+    if (arg->kind == PLD_ARG_INT && !real && !holds(dtype, arg->integer))
+        return diag_status(DIAG_ARGUMENT_TYPE, "pass another number, or declare a wider type",
+                           "argument '%s' of %s: %lld does not fit %s", param->name, f->name,
+                           (long long)arg->integer, type);
+    return STATUS_OK;
+}
+
 pypto_status check_arguments(const pld_function *f, int32_t device_count,
                              const pypto_argument *args, int32_t count)
 {
@@ -285,9 +321,9 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
     for (int32_t i = 0; i < count; ++i) {
         const pld_param *param = &f->params[i];
         if (param->kind == PLD_PARAM_SCALAR) {
-            if (args[i].kind == PLD_ARG_TENSOR)
-                return diag_status(DIAG_ARGUMENT_TYPE, "pass a number",
-                                   "argument '%s' of %s must be a number", param->name, f->name);
+            pypto_status status = check_scalar(f, param, &args[i]);
+            if (!status_ok(status))
+                return status;
             continue;
         }
         pypto_tensor adopted = args[i].tensor;

@@ -227,6 +227,7 @@ struct pld_host {
     pld_arg *args;
     host_window *windows;
     struct recording *recording; /* NULL: it is not recorded */
+    uint64_t dispatched;         /* bit r: something was dispatched on rank r */
     heap_block *created;         /* tensors that the host function made, in the staging area */
     int32_t created_count;
     int64_t created_capacity;

@@ -214,9 +214,11 @@ static void check_dispatch(pld_host *host, int64_t device, const pld_function *w
                            const pld_arg *args, int32_t count)
 {
     if (device < 0 || device >= host->w->device_count)
-        host_error(host, DIAG_BAD_DISPATCH, "device= counts the device ids of the run from 0",
-                   "device %lld does not exist: the run has %d (0 to %d)", (long long)device,
-                   host->w->device_count, host->w->device_count - 1);
+        host_error(
+            host, DIAG_BAD_DISPATCH,
+            "device= is a rank, which counts the device_ids of the run from 0, and no device id",
+            "device %lld does not exist: the run has %d (0 to %d)", (long long)device,
+            host->w->device_count, host->w->device_count - 1);
     char why[NAME_TEXT];
     if (!args_fit(wrapper, args, count, why, sizeof why))
         host_error(host, DIAG_BAD_DISPATCH, NULL, "%s", why);
@@ -273,6 +275,7 @@ void(pld_dispatch)(pld_host *host, int64_t device, const pld_function *wrapper, 
 {
     const int32_t index = wrapper_index(host, wrapper);
     check_dispatch(host, device, wrapper, args, count);
+    host->dispatched |= (uint64_t)1 << device;
     post(host, (int32_t)device, wrapper, index, args, count);
 }
 

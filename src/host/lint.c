@@ -257,6 +257,28 @@ static void look_at_channels(linting *l, const host_window *window)
     }
 }
 
+/* ---- devices ---- */
+
+/* A run has more devices than its program uses. Without any dispatch there was nothing to do. */
+static void look_for_idle(linting *l)
+{
+    const pld_host *host = l->host;
+    text message = {0};
+    int32_t idle = 0;
+    for (int32_t rank = 0; rank < host->w->device_count; ++rank)
+        if ((host->dispatched >> rank & 1) == 0)
+            text_printf(&message, "%s%d", idle++ > 0 ? ", " : "", rank);
+    if (idle > 0 && host->dispatched != 0 && !message.failed) {
+        pypto_span span = {.file = host->function->file, .line = host->function->line};
+        diag_add(l->status, DIAG_LINT_IDLE, span,
+                 "give the run as many device_ids as the program uses, or loop over "
+                 "pld.world_size()",
+                 "%s dispatches nothing on %s %s of the run's %d devices", host->function->name,
+                 idle == 1 ? "rank" : "ranks", message.bytes, host->w->device_count);
+    }
+    text_free(&message);
+}
+
 void lint_call(pld_host *host, pypto_status *status)
 {
     linting l = {.host = host, .status = status};
@@ -267,4 +289,5 @@ void lint_call(pld_host *host, pypto_status *status)
             look_at_channels(&l, &host->windows[i]);
     if (l.untold > 0)
         diag_note(status, "and %lld more findings", (long long)l.untold);
+    look_for_idle(&l);
 }

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from .compiled_program import CompiledProgram, ParameterInfo, ParamInfo
     from .compiling import compile
     from .distributed_compiled_program import DistributedCompiledProgram
+    from .options import (
+        DiagnosticPhase,
+        MemoryPlanner,
+        OptimizationStrategy,
+        PassContext,
+        PassDumpLevel,
+        RuntimeKind,
+        VerificationLevel,
+    )
 
 
 class ParamDirection(str, Enum):
@@ -35,21 +44,14 @@ class ArgDirection(IntEnum):
     Scalar = 5
 
 
-class OptimizationStrategy(Enum):
-    """How a program is optimised; there is one way."""
-
-    Default = "Default"
-
-
-class PassDumpLevel(IntEnum):
-    """Accepted by `compile`; PYPTO_DUMP=ir prints the IR."""
-
-    NONE = 0
-    CONCISE = 1
-    EXPLICIT = 2
-
-
 _LATER = {
+    "DiagnosticPhase": "options",
+    "MemoryPlanner": "options",
+    "OptimizationStrategy": "options",
+    "PassContext": "options",
+    "PassDumpLevel": "options",
+    "RuntimeKind": "options",
+    "VerificationLevel": "options",
     "CompiledProgram": "compiled_program",
     "DistributedCompiledProgram": "distributed_compiled_program",
     "ParamInfo": "compiled_program",
@@ -61,18 +63,23 @@ _ENUMERATIONS = ("FunctionType", "Level", "Role")
 __all__ = [
     "ArgDirection",
     "CompiledProgram",
+    "DiagnosticPhase",
     "DistributedCompiledProgram",
     "DistributedConfig",
     "Function",
     "FunctionType",
     "Level",
+    "MemoryPlanner",
     "OptimizationStrategy",
     "ParamDirection",
     "ParamInfo",
     "ParameterInfo",
+    "PassContext",
     "PassDumpLevel",
     "Program",
     "Role",
+    "RuntimeKind",
+    "VerificationLevel",
     "compile",
 ]
 

@@ -13,7 +13,11 @@ import sys
 from .. import _core
 from .._dtypes import DTYPES, DataType
 from .._jit import _lint_of, _settings_of, _title, active_chip_worker, refuse_residents
-from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ..errors import (
+    RuntimeError as PyptoRuntimeError,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -172,14 +176,25 @@ class Runnable:
 
     def _check_config(self, config: Any, stacklevel: int) -> None:
         """Refuses what is no configuration, and warns of what it says in vain."""
-        if config is not None and _settings_of(config, self.name)[0] != self.platform:
+        if config is None:
+            return
+        in_vain = ""
+        if _settings_of(config, self.name)[0] != self.platform:
+            in_vain = (
+                f"{self.name} was compiled for platform {self.platform!r}; "
+                f"the call's {config.platform!r} has no effect"
+            )
+        elif config.codegen_only:
+            in_vain = f"{self.name} is called, and runs: codegen_only=True has no effect"
+        in_vain = in_vain or self._in_vain(config)
+        if in_vain:
             import warnings
 
-            warnings.warn(
-                f"{self.name} was compiled for platform {self.platform!r}; "
-                f"the call's {config.platform!r} has no effect",
-                stacklevel=stacklevel,
-            )
+            warnings.warn(in_vain, stacklevel=stacklevel)
+
+    def _in_vain(self, config: Any) -> str:
+        """What else of a call's configuration has no effect; "" as a rule."""
+        return ""
 
     def _in_place(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a call that works in place: one per parameter, but for baked scalars."""
@@ -190,7 +205,21 @@ class Runnable:
                 f"{self.name} expects {len(self.parameters)} arguments "
                 f"({', '.join(self.param_names)}), got {len(args)}"
             )
+        self._check_baked(args)
         return args
+
+    def _check_baked(self, args: tuple[Any, ...]) -> None:
+        """A number that the program was compiled for cannot be another one in a call."""
+        for i, baked in self._baked.items():
+            given = args[i]
+            if given is baked or hasattr(given, "shape") and given.shape:
+                continue  # a tensor: the library says what is wrong
+            if given != baked and (given == given or baked == baked):
+                name = self.parameters[i].name
+                raise PyptoValueError(
+                    f"{self.name} was compiled for {name}={baked!r}, and is called with {given!r}; compile "
+                    f"it with {name}=pl.RUNTIME to choose in the call"
+                )
 
     def _completed(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """The arguments of a call in either style, one per parameter; and what the call gives."""
@@ -199,6 +228,8 @@ class Runnable:
             args = self._with_baked(args)
         if len(args) != len(self.parameters):
             args, made = self._with_outputs(args)
+        if self._baked:
+            self._check_baked(args)
         if not made:
             return args, None
         return args, made[0] if len(made) == 1 else tuple(made)
@@ -357,7 +388,7 @@ class CompiledProgram:
 
     def __getitem__(self, name: str) -> Orchestration:
         if self._reloaded:
-            raise RuntimeError(
+            raise PyptoRuntimeError(
                 f"compiled[{name!r}] needs the live IR of the program, which from_dir does not have; call it: "
                 "it has one orchestration"
             )

@@ -19,6 +19,18 @@ from .compiled_program import CompiledProgram, Orchestration, ParameterInfo
 from .distributed_compiled_program import DistributedCompiledProgram
 from .distributed_config import DistributedConfig
 from .folder import Folder
+from .options import (
+    DiagnosticPhase,
+    MemoryPlanner,
+    OptimizationStrategy,
+    RuntimeKind,
+    VerificationLevel,
+    checked_threads,
+    chosen,
+    dump_level,
+    flag,
+    refuse_under_context,
+)
 from .sidecar import Sidecar
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -51,20 +63,48 @@ def compile(
     """Compiles a program: with a host function for the devices of `distributed_config` (None: one
     device, id 0), without one for one device, which the call chooses.
 
-    program      what `@pl.program` made; to type checkers it is the class
-    platform     "a2a3", "a2a3sim", "a5", "a5sim", or "cpu", which has no scratch limit
-    output_dir   gets copies of the compiled program, its C text and its IR; None leaves them in
-                 the cache only
+    program       what `@pl.program` made; to type checkers it is the class
+    output_dir    where to write the program, see docs/artifacts.md; None: a new directory
+    backend_type  without a platform: for the simulator of that BackendType
+    skip_ptoas    True: write the C text, but do not compile it; the result cannot run
+    profiling     True: write how long it took to report/pipeline_profile.json
+    platform      "a2a3", "a2a3sim", "a5", "a5sim", or "cpu", which has no scratch limit
+    distributed_config   the devices; looked at only if the program has a host function
+    runtime       a RuntimeKind, which is recorded
 
-    The other arguments are accepted so that programs which set them run unchanged.
+    The others are checked and have no effect: strategy (there is one), dump_passes (program.ir is always
+    written), verification_level (the IR is always checked), diagnostic_phase, disabled_diagnostics,
+    memory_planner (limits always hold), enable_pypto_l0c_double_buffer, analyze_auto_scopes_for_deps (results
+    do not depend on it), emit_source_loc (lines always lead to the script), dump_ptoas_passes.
+
+    Raises TypeError and ValueError for options that cannot be, RuntimeError for those that an active
+    `PassContext` sets, what is wrong with the program all together as pypto.Error, OSError for an output_dir
+    that cannot be written.
     """
     if not isinstance(program, Program):
         raise PyptoTypeError(f"ir.compile() takes an ir.Program, not {type(program).__name__}")
     platform = platform_for(platform, backend_type)
     if output_dir is not None:
         Folder.at(output_dir).close()  # that it cannot be is known before the work
-    if strategy is not None and getattr(strategy, "name", strategy) != "Default":
-        raise PyptoValueError(f"strategy must be OptimizationStrategy.Default, not {strategy!r}")
+    context = refuse_under_context(
+        "compile()",
+        verification_level=verification_level,
+        diagnostic_phase=diagnostic_phase,
+        memory_planner=memory_planner,
+        runtime=runtime,
+    )
+    chosen("strategy", strategy, OptimizationStrategy)
+    chosen("verification_level", verification_level, VerificationLevel)
+    chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
+    chosen("memory_planner", memory_planner, MemoryPlanner)
+    dump_level(dump_passes)
+    flag("skip_ptoas", skip_ptoas)
+    flag("profiling", profiling)
+    flag("analyze_auto_scopes_for_deps", analyze_auto_scopes_for_deps)
+    flag("dump_ptoas_passes", dump_ptoas_passes)
+    flag("enable_pypto_l0c_double_buffer", enable_pypto_l0c_double_buffer, optional=True)
+    flag("emit_source_loc", emit_source_loc, optional=True)
+    kind = chosen("runtime", context.runtime if context else runtime, RuntimeKind)
     if distributed_config is not None and not isinstance(distributed_config, DistributedConfig):
         raise PyptoTypeError(
             "distributed_config must be a pypto.ir.DistributedConfig, "
@@ -74,7 +114,9 @@ def compile(
     entries = [entry] if entry is not None else _orchestrations_of(program)
     distributed = entries[0]._plane == _HOST
     config = (distributed_config or DistributedConfig()) if distributed else None
-    settings = Settings(artifact.DEFAULT_RUNTIME, config.aicpu_thread_num if config else 0, profiling)
+    threads = config.aicpu_thread_num if config else 0
+    checked_threads(threads, platform)
+    settings = Settings(kind.value if kind else artifact.DEFAULT_RUNTIME, threads, profiling)
     programs = {}
     failure = None
     for one in entries:

@@ -82,6 +82,17 @@ class DistributedCompiledProgram(Runnable):
         distributed_runner.execute_distributed(self, whole, config)
         return result
 
+    def _in_vain(self, config: RunConfig) -> str:
+        mine, given = self._distributed_config, config.distributed_config
+        if given is not None and given != mine:
+            return f"{self.name} was compiled with {mine}; the call's {given} has no effect"
+        if config.device_id != 0 and config.device_id not in mine.device_ids:
+            return (
+                f"{self.name} runs on devices {mine.device_ids}; the call's device_id="
+                f"{config.device_id} has no effect"
+            )
+        return ""
+
     def prepare(
         self,
         config: "RunConfig | None" = None,

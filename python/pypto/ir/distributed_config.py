@@ -42,6 +42,12 @@ class DistributedConfig:
             raise PyptoValueError(f"device_ids must be below 2**31, got {self.device_ids}")
         if len(set(self.device_ids)) != len(self.device_ids):
             raise PyptoValueError(f"device_ids must be distinct, got {self.device_ids}")
+        for name in ("num_sub_workers", "aicpu_thread_num"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise PyptoTypeError(f"{name} must be an integer, got {value!r}")
+        if not isinstance(self.runtime, str):
+            raise PyptoTypeError(f"runtime must be a name, got {self.runtime!r}")
         if self.num_sub_workers < 0:
             raise PyptoValueError(
                 f"num_sub_workers must be non-negative, got {self.num_sub_workers}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .distributed_runner import execute_distributed_compiled
     from .distributed_worker import DistributedRunHandle, DistributedWorker
     from .registration import RegistrationHandle
-    from .runner import execute_compiled
+    from .runner import RunResult, compile_program, execute_compiled, run
     from .log_config import configure_log, log_level
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
@@ -29,16 +29,19 @@ _LATER = {
     "DistributedRunHandle": "distributed_worker",
     "DistributedWorker": "distributed_worker",
     "RegistrationHandle": "registration",
+    "RunResult": "runner",
     "StackedDeviceTensor": "device_tensor",
     "TraceInvocation": "trace_spans",
     "TraceSpan": "trace_spans",
     "Worker": "runtime_base",
     "benchmark": "bench",
+    "compile_program": "runner",
     "configure_log": "log_config",
     "empty_shared": "shared_tensors",
     "execute_compiled": "runner",
     "execute_distributed_compiled": "distributed_runner",
     "log_level": "log_config",
+    "run": "runner",
 }
 
 __all__ = [
@@ -49,16 +52,19 @@ __all__ = [
     "DistributedWorker",
     "RegistrationHandle",
     "RunConfig",
+    "RunResult",
     "StackedDeviceTensor",
     "TraceInvocation",
     "TraceSpan",
     "Worker",
     "benchmark",
+    "compile_program",
     "configure_log",
     "empty_shared",
     "execute_compiled",
     "execute_distributed_compiled",
     "log_level",
+    "run",
     "shutdown",
 ]
 

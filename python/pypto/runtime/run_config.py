@@ -4,44 +4,75 @@ from __future__ import annotations
 
 import functools
 import operator
+import os
 import warnings
 from dataclasses import dataclass, fields
 
 from .._keywords import checked
+from ..backend import backend_of, checked_platform
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ..ir.distributed_config import DistributedConfig
+from ..ir.options import (
+    DiagnosticPhase,
+    MemoryPlanner,
+    OptimizationStrategy,
+    checked_threads,
+    chosen,
+    dump_level,
+    flag,
+)
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
 
-_PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
 _LINT = ("off", "warn", "error")
 _FULL_SWIMLANE = 4
+_FLAGS = (
+    "save_kernels",
+    "codegen_only",
+    "enable_dep_gen",
+    "enable_scope_stats",
+    "compile_profiling",
+    "analyze_auto_scopes_for_deps",
+    "dump_ptoas_passes",
+)
 _ALIAS = "enable_l2_swimlane"
 
 
 @checked
 @dataclass(repr=False, eq=False)  # made by hand below: dataclass would take 0.3 ms for them
 class RunConfig:
-    """How a program is compiled and run. The fields that have an effect:
+    """How a program is compiled and run. What has an effect on compiling:
 
     platform            whose limits are enforced: "a2a3", "a2a3sim", "a5", "a5sim"; "cpu" has
                         none. Every platform runs on this machine's CPUs.
     distributed_config  the devices of a host function; None is one device, id 0
+    save_kernels_dir    where `compile` of a function writes its program; None: a new directory
+    compile_profiling   whether it writes how long that took
+    codegen_only        of `pypto.runtime.run`: compile, but do not run
+
+    And on a call:
+
     device_id           the device of a program without a host function
     lint                what is done when a call ends well, but its program uses signals in a way that
                         works by luck: "warn" (pypto.LintWarning), "error" (pypto.LintError), "off"
+    enable_chip_swimlane, enable_dump_args, enable_pmu, enable_dep_gen, enable_scope_stats
+                        what of it is recorded, in the program's output directory; any of them sets
+                        save_kernels
 
-    The others are checked and recorded, so that programs which set them run unchanged. Raises
-    ValueError or TypeError for values that no run could have.
+    The others are checked, and have no effect: strategy, backend_type (it follows from platform),
+    dump_passes, save_kernels, diagnostic_phase, disabled_diagnostics, aicpu_thread_num, ring_task_window,
+    ring_heap, ring_dep_pool, analyze_auto_scopes_for_deps, memory_planner, dump_ptoas_passes; and rtol, atol,
+    golden_data_dir, which are for test harnesses. Raises ValueError or TypeError for values that no run
+    could have. `enable_l2_swimlane` is the former name of enable_chip_swimlane.
     """
 
     platform: str = "a2a3sim"
     device_id: int = 0
     rtol: float = 1e-5
     atol: float = 1e-5
-    strategy: Any = "Default"
+    strategy: Any = OptimizationStrategy.Default
     backend_type: Any = None  # always follows from platform
     dump_passes: Any = False
     save_kernels: bool = False
@@ -67,11 +98,9 @@ class RunConfig:
     lint: str = "warn"
 
     def __post_init__(self) -> None:
-        if self.platform not in _PLATFORMS:
-            raise PyptoValueError(
-                f"Invalid platform {self.platform!r}; it must be one of {', '.join(_PLATFORMS)}"
-            )
-        self.backend_type = "Ascend950" if self.platform.startswith("a5") else "Ascend910B"
+        checked_platform(self.platform)
+        self.backend_type = backend_of(self.platform)
+        self._check_options()
         if not _is_int(self.device_id) or self.device_id < 0:
             raise PyptoValueError(
                 f"device_id must be a non-negative integer, got {self.device_id!r}"
@@ -92,6 +121,33 @@ class RunConfig:
             setattr(self, name, _checked_ring(name, getattr(self, name), rule, good))
         if self.any_dfx_enabled():
             self.save_kernels = True
+
+    def _check_options(self) -> None:
+        """The fields that a compile takes."""
+        default = OptimizationStrategy.Default
+        self.strategy = chosen("strategy", self.strategy, OptimizationStrategy, default)
+        dump_level(self.dump_passes)
+        self.diagnostic_phase = chosen("diagnostic_phase", self.diagnostic_phase, DiagnosticPhase)
+        self.memory_planner = chosen("memory_planner", self.memory_planner, MemoryPlanner)
+        for name in _FLAGS:
+            setattr(self, name, flag(name, getattr(self, name)))
+        for name in ("save_kernels_dir", "golden_data_dir"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, (str, os.PathLike)):
+                raise PyptoTypeError(f"{name} must be a path, got {value!r}")
+        for name in ("rtol", "atol"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+                raise PyptoValueError(f"{name} must be a number >= 0, got {value!r}")
+        threads = self.aicpu_thread_num
+        if threads is not None and (not _is_int(threads) or threads < 0 or threads == 1):
+            raise PyptoValueError(
+                f"aicpu_thread_num must be None, 0 (default) or at least 2, got {threads!r}"
+            )
+        checked_threads(threads, self.platform)
+        distributed = self.distributed_config
+        if isinstance(distributed, DistributedConfig):
+            checked_threads(distributed.aicpu_thread_num, self.platform)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

@@ -6,6 +6,8 @@ it (a test that only compiles) sees all calls.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .run_config import RunConfig as RunConfig
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -13,7 +15,75 @@ if TYPE_CHECKING:
     import os
     from typing import Any
 
+    from ..ir import CompiledProgram, DistributedCompiledProgram
     from ..ir.compiled_program import Orchestration
+
+
+@dataclass
+class RunResult:
+    """What a test harness notes of one run. `str()` begins with PASS or FAIL.
+
+    passed           whether it went well
+    test_name        what was run
+    error            why not
+    execution_time   seconds
+    profile          anything
+    """
+
+    passed: bool
+    test_name: str | None = None
+    error: str | None = None
+    execution_time: float | None = None
+    profile: Any = None
+
+    def __str__(self) -> str:
+        words = ["PASS" if self.passed else "FAIL"]
+        if self.test_name:
+            words.append(self.test_name)
+        if self.execution_time is not None:
+            words.append(f"({self.execution_time:.3f} s)")
+        return " ".join(words) + (f": {self.error}" if self.error else "")
+
+
+def compile_program(
+    program: Any, work_dir: "str | os.PathLike[str] | None" = None, **options: Any
+) -> "CompiledProgram | DistributedCompiledProgram":
+    """`ir.compile(program, output_dir=work_dir, **options)`."""
+    from ..ir import compile
+
+    return compile(program, work_dir, **options)
+
+
+def run(
+    program: Any, *tensors: Any, config: RunConfig | None = None
+) -> "CompiledProgram | DistributedCompiledProgram":
+    """Compiles a program in class form, or a function of `@pl.jit`, and runs it in place with these arguments, if there are
+    any and `config.codegen_only` is false. Returns the compiled program."""
+    from .._jit import JITFunction
+    from ..ir import compile
+
+    config = config or RunConfig()
+    if isinstance(program, JITFunction):
+        compiled = program.compile(*tensors, config=config)
+    else:
+        compiled = compile(
+            program,
+            config.save_kernels_dir,
+            config.strategy,
+            config.dump_passes,
+            config.backend_type,
+            diagnostic_phase=config.diagnostic_phase,
+            disabled_diagnostics=config.disabled_diagnostics,
+            memory_planner=config.memory_planner,
+            profiling=config.compile_profiling,
+            platform=config.platform,
+            distributed_config=config.distributed_config,
+            analyze_auto_scopes_for_deps=config.analyze_auto_scopes_for_deps,
+            dump_ptoas_passes=config.dump_ptoas_passes,
+        )
+    if tensors and not config.codegen_only:
+        compiled(*tensors, config=config)
+    return compiled
 
 
 def execute_compiled(
@@ -29,3 +99,9 @@ def execute_compiled(
     if not isinstance(compiled, CompiledProgram):
         compiled = CompiledProgram.from_dir(compiled)
     return compiled(*args, config=config)
+
+
+# Names that test harnesses import.
+_SWIMLANE_FULL_LEVEL = 4
+_SWIMLANE_MAX_LEVEL = 4
+_SWIMLANE_CLI_HELP = "what a swimlane records: 0 nothing, 1 tasks, ... 4 all"

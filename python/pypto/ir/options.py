@@ -1,0 +1,169 @@
+"""The words of a compile's options, and `PassContext`, which sets some of them for a block of statements.
+
+Most of them tune how the hardware's tool-chain works. Here they are checked, so that a misspelt one is told, and
+recorded or without effect; docs/runtime.md says which.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from enum import Enum, IntEnum
+
+from ..errors import (
+    RuntimeError as PyptoRuntimeError,
+    TypeError as PyptoTypeError,
+    ValueError as PyptoValueError,
+)
+
+TYPE_CHECKING = False  # typing costs more to import than all of this package
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+class OptimizationStrategy(Enum):
+    """How a program is optimised; there is one way."""
+
+    Default = "Default"
+
+
+class PassDumpLevel(IntEnum):
+    """What `dump_passes` asks for. The IR behind all passes is always in the output directory."""
+
+    NONE = 0
+    CONCISE = 1
+    EXPLICIT = 2
+
+
+class VerificationLevel(Enum):
+    """How much the IR is checked between passes. Here it is always checked behind each of them."""
+
+    NONE = "NONE"
+    BASIC = "BASIC"
+    ROUNDTRIP = "ROUNDTRIP"
+
+
+class DiagnosticPhase(Enum):
+    """When warnings and hints are looked for."""
+
+    NONE = "NONE"
+    PrePipeline = "PrePipeline"
+    PostPass = "PostPass"
+    PostPipeline = "PostPipeline"
+
+
+class MemoryPlanner(Enum):
+    """Who places tiles in scratch memory. The limits of the platform hold with each."""
+
+    PYPTO = "PYPTO"
+    DSA_RP = "DSA_RP"
+    PTOAS = "PTOAS"
+
+
+class RuntimeKind(Enum):
+    """What schedules tasks on the hardware; recorded. The value is the name on disk."""
+
+    TENSORMAP_AND_RINGBUFFER = "tensormap_and_ringbuffer"
+    HOST_BUILD_GRAPH = "host_build_graph"
+
+
+def chosen(name: str, value: Any, words: Any, otherwise: Any = None) -> Any:
+    """The member of an enumeration that an option means: itself, its name or its value; None is `otherwise`."""
+    if value is None:
+        return otherwise
+    if isinstance(value, words):
+        return value
+    for member in words:
+        if isinstance(value, str) and value in (member.name, member.value):
+            return member
+    known = ", ".join(f"{words.__name__}.{member.name}" for member in words)
+    kind = PyptoValueError if isinstance(value, (str, Enum)) else PyptoTypeError
+    raise kind(f"{name} must be {known}, got {value!r}")
+
+
+def flag(name: str, value: Any, optional: bool = False) -> Any:
+    """True or False, also as 1 or 0; None as well where the option is optional."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if optional and value is None:
+        return None
+    raise PyptoTypeError(f"{name} must be True or False, got {value!r}")
+
+
+def dump_level(value: Any) -> PassDumpLevel:
+    """`dump_passes`: True is CONCISE."""
+    if isinstance(value, PassDumpLevel):
+        return value
+    if isinstance(value, bool):
+        return PassDumpLevel.CONCISE if value else PassDumpLevel.NONE
+    raise PyptoTypeError(f"dump_passes must be True, False or a PassDumpLevel, got {value!r}")
+
+
+_active: ContextVar[tuple[PassContext, ...]] = ContextVar("pypto_pass_contexts", default=())
+
+
+class PassContext:
+    """Options of all compiles in a `with` block: `with PassContext(runtime=RuntimeKind.HOST_BUILD_GRAPH): ...`.
+
+    instruments            recorded
+    verification_level, diagnostic_phase, disabled_diagnostics, memory_planner, runtime   as for `ir.compile`
+
+    In the block a compile may not be given verification_level, diagnostic_phase, memory_planner or runtime:
+    RuntimeError. The innermost block counts.
+    """
+
+    SETS = ("verification_level", "diagnostic_phase", "memory_planner", "runtime")
+
+    def __init__(
+        self,
+        instruments: Iterable[Any] = (),
+        verification_level: Any = None,
+        diagnostic_phase: Any = None,
+        disabled_diagnostics: Any = None,
+        memory_planner: Any = None,
+        runtime: Any = None,
+    ) -> None:
+        self.instruments = list(instruments)
+        self.verification_level = chosen("verification_level", verification_level, VerificationLevel)
+        self.diagnostic_phase = chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
+        self.disabled_diagnostics = disabled_diagnostics
+        self.memory_planner = chosen("memory_planner", memory_planner, MemoryPlanner)
+        self.runtime = chosen("runtime", runtime, RuntimeKind)
+
+    @staticmethod
+    def current() -> PassContext | None:
+        """That of the innermost block that is running, in this thread or task."""
+        active = _active.get()
+        return active[-1] if active else None
+
+    def __enter__(self) -> PassContext:
+        _active.set((*_active.get(), self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _active.set(_active.get()[:-1])
+
+
+def refuse_under_context(operation: str, **given: Any) -> PassContext | None:
+    """The active context, if an operation has not been given what that sets; else RuntimeError."""
+    context = PassContext.current()
+    for name, value in given.items():
+        if context is not None and value is not None:
+            raise PyptoRuntimeError(
+                f"{operation} was given {name} while a PassContext is already active; set it there: "
+                f"PassContext({name}=...)"
+            )
+    return context
+
+
+# Scheduler threads of a device, at most, by platform; "cpu" has no limit.
+_MOST_THREADS = {"a2a3": 4, "a2a3sim": 4, "a5": 5, "a5sim": 5}
+
+
+def checked_threads(count: int | None, platform: str) -> None:
+    """aicpu_thread_num against what the platform has."""
+    most = _MOST_THREADS.get(platform)
+    if count is not None and most is not None and count > most:
+        raise PyptoValueError(
+            f"aicpu_thread_num must be at most {most} on platform {platform!r}, got {count}"
+        )
