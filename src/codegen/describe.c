@@ -121,7 +121,7 @@ static void add_results(text *out, const ir_function *f)
 static void add_function(text *out, const ir_program *p, const ir_function *f,
                          const emit_lines_of *lines)
 {
-    static const char *const planes[] = {"host", "chip", "core"};
+    static const char *const planes[] = {"host", "chip", "core", "sub"};
     text_add(out, "{\"name\": ");
     text_json(out, f->name);
     text_add(out, ", \"c_name\": ");
