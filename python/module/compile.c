@@ -51,7 +51,7 @@ static bool warn_of_compiler(void)
     PyObject *found =
         shutil == NULL || word == NULL ? NULL : PyObject_CallMethod(shutil, "which", "O", word);
     bool good = found != NULL;
-    const int users_call = 3; /* behind _jit's __call__ and _program */
+    const int users_call = 4; /* behind _jit's __call__, _program and _compiled */
     if (found == Py_None)
         good = PyErr_WarnFormat(PyExc_RuntimeWarning, users_call,
                                 "CC is '%s', which names no program; set PYPTO_CC or CC to a C "

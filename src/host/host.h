@@ -202,6 +202,7 @@ struct pypto_worker {
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
     void *interrupt_context;
+    bool one_shot;               /* made for single calls, each of them its only one at the time */
     pypto_lint lint;             /* of calls submitted from now on */
     kept_records records;        /* the same */
     pypto_dispatch_times *times; /* of the latest call that recorded them */

@@ -259,7 +259,8 @@ static void look_at_channels(linting *l, const host_window *window)
 
 /* ---- devices ---- */
 
-/* A run has more devices than its program uses. Without any dispatch there was nothing to do. */
+/* A one-shot run has more devices than its program uses; workers that stay may have other programs. Without any
+ * dispatch there was nothing to do. */
 static void look_for_idle(linting *l)
 {
     const pld_host *host = l->host;
@@ -289,5 +290,6 @@ void lint_call(pld_host *host, pypto_status *status)
             look_at_channels(&l, &host->windows[i]);
     if (l.untold > 0)
         diag_note(status, "and %lld more findings", (long long)l.untold);
-    look_for_idle(&l);
+    if (host->w->one_shot)
+        look_for_idle(&l);
 }
