@@ -119,6 +119,11 @@ bool number_fit(const pld_function *host, const pld_param *param, const held_arg
                              "argument '%s' of '%s' is of another class of ctypes than its "
                              "parameter, which is %s",
                              param->name, host->name, dtype);
+    if (param->dtype == PYPTO_BOOL &&
+        (argument->kind == PLD_ARG_FLOAT || held->beyond || (argument->integer | 1) != 1))
+        return errors_refuse(DIAG_ARGUMENT_TYPE, "pass True or False",
+                             "argument '%s' of '%s': the number does not fit bool", param->name,
+                             host->name);
     if (class_of(param->dtype) == 'f' && argument->kind == PLD_ARG_INT) {
         argument->kind = PLD_ARG_FLOAT;
         argument->real =
