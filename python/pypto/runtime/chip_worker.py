@@ -69,7 +69,7 @@ class ChipWorker(MemoryWorker):
         self.runtime = runtime
         self.enable_sdma = enable_sdma
         self._lock = threading.Lock()
-        self._started: _core.Worker | None = None
+        self._initialized = False
         self._cids: dict[_core.Program, int] = {}
         self._registrations = Registrations()
         if auto_init is not False:
@@ -80,44 +80,38 @@ class ChipWorker(MemoryWorker):
     @property
     def initialized(self) -> bool:
         """Whether it runs: after init() and before close()."""
-        return self._started is not None
+        return self._initialized
 
     def init(self) -> None:
         """Starts it; again, does nothing. After close() it starts anew, without tensors and programs."""
         with self._lock:
-            if self._started is None:
-                self._started = _core.Worker([self.device_id], _title("ChipWorker"), 0, False)
+            if not self._initialized:
+                self._native = _core.Worker([self.device_id], _title("ChipWorker"), 0, False)
                 self._process = os.getpid()
+                self._initialized = True
                 close_at_exit(self)
 
     def close(self) -> None:
         """Ends it: forgotten tensors are freed, handles closed. Again: does nothing."""
         with self._lock:
-            if self._started is None:
+            if not self._initialized:
                 return
             if self._process == os.getpid():  # a child of fork() owns none of it
                 self._free_owned_tensors()
-            started, self._started = self._started, None
+            self._initialized = False
             self._device_buffers.clear()
             self._memory_state = object()
             self._cids.clear()
             self._registrations.close()
-        started.close()
+            native = self._native
+        native.close()
 
     def _require_ready(self, operation: str) -> None:
-        if self._started is None:
+        if not self._initialized:
             raise closed_error(
                 f"{operation}() needs an initialized ChipWorker: it is closed, or was made with auto_init=False",
                 "call init()",
             )
-
-    @property
-    def _native(self) -> _core.Worker:
-        started = self._started
-        if started is None:
-            self._require_ready("use")
-        assert started is not None
-        return started
 
     # ---- the worker of a scope ----
 

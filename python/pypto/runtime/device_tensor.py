@@ -136,11 +136,11 @@ class StackedDeviceTensor:
             raise PyptoTypeError(
                 f"the leading index of a stacked tensor must be an int, got {first!r}"
             )
-        first = operator.index(first)
-        if not 0 <= first < len(self.shards):
-            raise PyptoIndexError(f"shard {first} is out of range: there are {len(self.shards)}")
+        row: int = operator.index(first)
+        if not 0 <= row < len(self.shards):
+            raise PyptoIndexError(f"shard {row} is out of range: there are {len(self.shards)}")
         self._check_whole(rest)
-        return self.shards[first]
+        return self.shards[row]
 
     def _check_whole(self, rest: list[Any]) -> None:
         """What stands behind the leading index must leave the row as it is."""

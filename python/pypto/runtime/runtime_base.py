@@ -343,7 +343,7 @@ class MemoryWorker(Worker):
                 f"{what} is a raw-pointer DeviceTensor, which nobody vouches for; pass what the "
                 f"same {kind}.alloc_tensor() gave"
             )
-        rank = getattr(tensor.buffer, "worker_id", None) if worker_id is None else worker_id
+        rank: Any = getattr(tensor.buffer, "worker_id", None) if worker_id is None else worker_id
         if self._device_buffers.get((rank, tensor.data_ptr)) is not tensor.buffer:
             raise PyptoValueError(
                 f"{what} is not a live allocation owned by this {kind}"
