@@ -121,16 +121,29 @@ static int64_t bytes_of(const pypto_records *r, int32_t ranks)
     return wanted * ranks > MOST_BYTES ? MOST_BYTES / ranks : wanted;
 }
 
+static pypto_status no_room(const pypto_worker *w, int64_t bytes)
+{
+    return diag_status(
+        DIAG_NO_SPACE,
+        "let ranks have less with PYPTO_RECORD_BYTES, or with "
+        "pypto_records.bytes_per_rank; or record less",
+        "there is no memory for the records of a call: %lld MiB for each of %d ranks",
+        (long long)(bytes >> 20), w->device_count);
+}
+
 static pypto_status take_log(pld_host *host, int32_t rank, int64_t bytes)
 {
     pypto_worker *w = host->w;
     struct recording *recording = host->recording;
-    int64_t offset;
-    pypto_status status =
-        stage_take(w, (int64_t)sizeof(trace_log) + bytes, "records of a call", &offset);
-    if (!status_ok(status))
-        return status;
-    recording->blocks[rank] = (heap_block){offset, (int64_t)sizeof(trace_log) + bytes};
+    int64_t offset, whole;
+    if (!size_add(bytes, (int64_t)sizeof(trace_log), &whole))
+        return no_room(w, bytes);
+    pypto_status status = stage_take(w, whole, "records of a call", &offset);
+    if (!status_ok(status)) {
+        pypto_status_clear(&status);
+        return no_room(w, bytes);
+    }
+    recording->blocks[rank] = (heap_block){offset, whole};
     trace_log *log = (trace_log *)(void *)(w->seg.base + w->seg.set->staging_offset + offset);
     *log = (trace_log){.capacity = bytes, .what = notes_of(&recording->wanted.what)};
     recording->logs[rank] = log;

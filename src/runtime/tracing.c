@@ -185,6 +185,7 @@ void tracing_core(const pld_core *core)
     e->block = core->block_index;
     e->lane = core->lane;
     e->function = core->function_index;
+    e->cpu = core->cpu;
     e->ready_ns = core->ready_ns;
     e->started_ns = core->started_ns;
     e->ended_ns = core->ended_ns;

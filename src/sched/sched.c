@@ -181,6 +181,7 @@ static int32_t take_lane(sched *s)
 static void note_started(sched *s, pld_core *core)
 {
     core->started_ns = os_now_ns();
+    core->cpu = sched_getcpu();
     if (core->task != NULL)
         core->lane = take_lane(s);
 }

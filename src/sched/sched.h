@@ -57,6 +57,7 @@ struct pld_core {
     int64_t started_ns; /* 0: not yet */
     int64_t ended_ns;
     int32_t lane; /* from its first instruction to its last, of a task; -1: none */
+    int32_t cpu;  /* that it began on */
     /* Where it is. */
     int32_t line;
     uint64_t breadcrumb; /* (function_index + 1) << 32 */

@@ -109,9 +109,11 @@ typedef struct event_block {
     trace_event head;
     int64_t task; /* 0: the wrapper */
     int64_t block;
-    int32_t
-        lane; /* a number that no other one has that is in its middle at the same time; -1: a wrapper */
+    /* A number that no other one has that is in its middle at the same time; -1: a wrapper. */
+    int32_t lane;
     int32_t function;
+    int32_t cpu; /* that it began on; -1: not known */
+    int32_t reserved;
     int64_t ready_ns;
     int64_t started_ns;
     int64_t ended_ns; /* its last instruction */

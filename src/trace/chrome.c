@@ -77,10 +77,10 @@ static void add_block(const trace_run *run, const trace_dispatch *d, const event
     json_string(out, name.bytes);
     text_printf(out,
                 ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{"
-                "\"dispatch\":%d,\"task_id\":%lld,\"block\":%lld",
+                "\"dispatch\":%d,\"task_id\":%lld,\"block\":%lld,\"cpu\":%d",
                 d->rank, b->lane + 1, microseconds(run, b->started_ns),
                 (double)(b->ended_ns - b->started_ns) / 1000.0, d->index, (long long)b->task - 1,
-                (long long)b->block);
+                (long long)b->block, b->cpu);
     if (run->wanted->swimlane >= 2)
         text_printf(out, ",\"ready_us\":%.3f,\"over_us\":%.3f", microseconds(run, b->ready_ns),
                     microseconds(run, b->over_ns));

@@ -1,6 +1,7 @@
 """Records of a call: swimlanes, the order among tasks, scopes, the content of arguments, and where their files lie."""
 
 import json
+import os
 from collections import Counter
 
 import numpy as np
@@ -298,6 +299,7 @@ def test_a_trace_that_viewers_open(transport):
     events = read(whole)["traceEvents"]
     bars = [e for e in events if e["ph"] == "X"]
     assert Counter(e["pid"] for e in bars) == {0: 9, 1: 9}
+    assert all(e["args"]["cpu"] in range(os.cpu_count()) for e in bars)
     assert all(e["dur"] >= 0 and e["name"].endswith(f"(r0t{e['args']['task_id']})") for e in bars)
     starts = {e["id"]: e for e in events if e["ph"] == "s"}
     ends = {e["id"]: e for e in events if e["ph"] == "f"}

@@ -1,7 +1,9 @@
 /* Records of calls: what files there are and what they say, with every start of workers; nothing without a wish; no room;
  * calls that fail; and times. The files' forms are tested from Python (tests/python/test_records.py). */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/os.h"
+#include "trace/trace.h"
 
 #include <pypto/pypto.h>
 
@@ -342,6 +344,79 @@ static void test_what_cannot_be_recorded(void **state)
     pypto_worker_close(w);
 }
 
+static void test_more_memory_than_there_is(void **state)
+{
+    (void)state;
+    pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, NULL);
+    const int64_t sizes[] = {INT64_C(1) << 60, INT64_MAX, INT64_MAX - 63};
+    for (int i = 0; i < 3; ++i) {
+        pypto_records r = all_records("memory");
+        r.bytes_per_rank = sizes[i];
+        need(pypto_worker_set_records(w, &r));
+        int32_t rows[2][4] = {{0}};
+        pypto_status status = call(w, rows, 2);
+        assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+        assert_non_null(strstr(status.diagnostics->hint, "PYPTO_RECORD_BYTES"));
+        assert_int_equal(rows[0][0], 0);
+        pypto_status_clear(&status);
+    }
+    need(pypto_worker_set_records(w, NULL));
+    int32_t rows[2][4] = {{0}};
+    need(call(w, rows, 2));
+    pypto_worker_close(w);
+}
+
+/* Each allocation on the way fails once: the call ends with an error or as it should. */
+static void test_allocations_that_fail(void **state)
+{
+    (void)state;
+    pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, NULL);
+    pypto_records r = all_records("exhausted");
+    r.pmu = r.dump_args = 0;
+    need(pypto_worker_set_records(w, &r));
+    int32_t rows[2][4] = {{0}};
+    need(call(w, rows, 3)); /* loads the program */
+    int failures = 0;
+    for (int64_t n = 1; n < 90; ++n) {
+        memset(rows, 0, sizeof rows);
+        alloc_fail_at(n);
+        pypto_status status = call(w, rows, 3);
+        alloc_fail_at(0);
+        failures += status.kind != PYPTO_ERROR_NONE;
+        if (status.kind == PYPTO_ERROR_NONE)
+            assert_int_equal(rows[1][3], 6);
+        pypto_status_clear(&status);
+        assert_true(pypto_worker_usable(w));
+    }
+    assert_true(failures > 5);
+    need(call(w, rows, 3));
+    expect(&r, "deps.json", "\"pred\"", 2);
+    pypto_worker_close(w);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *string;
+        const char *json;
+    } rows[] = {
+        {"plain", "\"plain\""},
+        {"a\"b\\c", "\"a\\\"b\\\\c\""},
+        {"\n\x01", "\"\\u000a\\u0001\""},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\xff\xc3", "\"\\udcff\\udcc3\""},
+        {"\xed\xa0\x80", "\"\\udced\\udca0\\udc80\""},
+        {"\xc0\x80\xe0\x80\x80", "\"\\udcc0\\udc80\\udce0\\udc80\\udc80\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        text out = {0};
+        json_string(&out, rows[i].string);
+        assert_string_equal(out.bytes, rows[i].json);
+        text_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +427,9 @@ int main(void)
         cmocka_unit_test(test_one_shot),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_what_cannot_be_recorded),
+        cmocka_unit_test(test_more_memory_than_there_is),
+        cmocka_unit_test(test_allocations_that_fail),
+        cmocka_unit_test(test_strings),
     };
     texts = arena_create();
     if (texts == NULL || os_temp_dir(texts, NULL, &folder).kind != PYPTO_ERROR_NONE ||
