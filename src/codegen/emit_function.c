@@ -529,15 +529,36 @@ static void emit_stmt(emitter *e, const ir_stmt *s)
     }
 }
 
-static void emit_block(emitter *e, const ir_block *block)
+/* Statements of a block from `first` on; false: what follows is never reached. */
+static bool emit_stmts(emitter *e, const ir_block *block, int64_t first, int64_t count)
 {
-    for (int64_t i = 0; i < block->count; i++) {
-        if (block == &e->f->body && i + 1 == block->count && block->items[i]->kind == IR_RETURN)
-            break; /* C returns at the end by itself */
-        ir_stmt_kind kind = block->items[i]->kind;
+    for (int64_t i = first; i < first + count; i++) {
+        const ir_stmt_kind kind = block->items[i]->kind;
+        if (block == &e->f->body && i + 1 == block->count && kind == IR_RETURN)
+            return false; /* C returns at the end by itself */
         emit_stmt(e, block->items[i]);
         if (kind == IR_RETURN || kind == IR_BREAK || kind == IR_CONTINUE)
-            break; /* what follows is never reached */
+            return false;
+    }
+    return true;
+}
+
+static void emit_block(emitter *e, const ir_block *block)
+{
+    const int32_t *groups = frame_groups(e, block);
+    bool reached = true;
+    for (int64_t i = 0, count; i < block->count && reached; i += count) {
+        const bool own = groups != NULL && groups[i] > 0;
+        count = own ? groups[i] : 1;
+        if (own) {
+            emit_line(e, "{");
+            e->depth++;
+        }
+        reached = emit_stmts(e, block, i, count);
+        if (own) {
+            e->depth--;
+            emit_line(e, "}");
+        }
     }
 }
 
@@ -560,6 +581,7 @@ void emit_function(emitter *e, const ir_function *f)
         ir_visit_stmts(&f->body, find_turn, &turn);
     e->turn = turn ? emit_free_name(e, "turn") : NULL;
     plan_vars(e);
+    plan_frames(e);
     emit_shared_loops(e);
 
     emit_line(e, "/* %s: %s, %s:%d */", emit_comment_text(e, f->name), kinds[f->plane],

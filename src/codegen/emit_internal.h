@@ -3,6 +3,7 @@
  *   emit.c           a program: head comment, functions, glue, table
  *   emit_function.c  one function's signature and statements
  *   emit_calls.c     dispatches, tasks, calls between kernels
+ *   emit_frames.c    blocks that keep the stack frames of long functions small
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
  *   emit_expr.c      scalar expressions
  *   emit_ops.c       operations as statements, loops over elements
@@ -39,6 +40,7 @@ typedef struct var_info {
         *declare_before;    /* else: the statement in front of which it is declared, or NULL */
     bool cleared;           /* declared with a zero value: no path analysis says it is set */
     const char *valid_name; /* a ragged tile: of the array that holds its valid extents */
+    int64_t last_mention;   /* while frame_groups() works: in which statement of the block */
     const char *param_name; /* a parameter of STORAGE_VALUE: what the C parameter is called */
 } var_info;
 
@@ -56,7 +58,8 @@ typedef struct emitter {
     const char *index;   /* a free name for the loops over elements */
     const char *row;     /* the same over rows and columns, while a broadcast is emitted */
     const char *column;
-    map loops;        /* shared ones: text -> what emit_shared.c knows of it */
+    map loops; /* shared ones: text -> what emit_shared.c knows of it */
+    bool splits_frame;
     const char *turn; /* a free name for the counter of dispatches without device=, or NULL */
     /* Writing. */
     int depth;
@@ -89,6 +92,13 @@ const char *emit_base_name(const char *path);
 bool emit_fits(const emitter *e, size_t length, size_t columns);
 /* `wish`, or with a number behind it, so that it is free in the function at hand. */
 const char *emit_free_name(emitter *e, const char *wish);
+
+/* ---- emit_frames.c ---- */
+
+/* Whether the function at hand needs blocks of its own for what takes stack: behind plan_vars(). */
+void plan_frames(emitter *e);
+/* For each statement of the block, how many from there on share such a block; 0: it has none. NULL: none has. */
+const int32_t *frame_groups(emitter *e, const ir_block *block);
 
 /* ---- emit_shared.c ---- */
 

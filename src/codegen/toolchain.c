@@ -15,11 +15,12 @@
  *   -nostdlib                     it needs nothing but libpypto and libc, which are loaded already
  *   -g1                           debuggers and profilers see script lines; costs 1 or 2 ms
  *   -pipe                         the assembler runs beside the compiler
- *   -fno-gcse -fno-tree-vrp --param=max-jump-thread-duplication-stmts=0
- *                                 for gcc, whose time for a long kernel grows with the square of
- *                                 its branches in these passes; kernels gain nothing from them,
- *                                 loops over tiles have constant bounds. Clang knows and ignores
- *                                 these spellings, unlike -fno-thread-jumps.
+ *   -fno-gcse -fno-tree-vrp -fno-tree-pta --param=max-jump-thread-duplication-stmts=0
+ *                                 for gcc, whose time for a long function grows with the square of
+ *                                 its branches and views in these passes; kernels gain nothing from
+ *                                 them: loops over tiles have constant bounds, and tiles constant
+ *                                 distances. Clang knows and ignores these spellings, unlike
+ *                                 -fno-thread-jumps.
  *   -w                            warnings about generated code help nobody
  *
  * Nothing is run to find out about a compiler: its path, size and modification time stand for its
@@ -57,6 +58,7 @@ static const char *const compile_flags[] = {
     "-fno-plt",
     "-fno-gcse",
     "-fno-tree-vrp",
+    "-fno-tree-pta",
     "--param=max-jump-thread-duplication-stmts=0",
     "-g1",
     "-pipe",

@@ -24,7 +24,8 @@
 /* Times the host gives its CPU to the ranks before it sleeps: short calls end meanwhile, and going
  * to sleep and being woken costs more. */
 #define YIELDS 20
-#define HOST_STACK_BYTES (256 * 1024)
+/* There is one for each set, and a host function may have thousands of views that live to its end. */
+#define HOST_STACK_BYTES (8 * 1024 * 1024)
 
 /* ---- waiting ---- */
 

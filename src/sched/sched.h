@@ -26,9 +26,9 @@
 
 #include <pypto/program.h>
 
-/* Large enough for what kernels put on a stack; tiles live in scratch memory. Untouched pages cost
- * nothing. */
-#define TASK_STACK_BYTES (256 * 1024)
+/* Large enough for what kernels put on a stack; tiles live in scratch memory, and long functions keep their frames
+ * small (codegen/emit_frames.c). Untouched pages cost nothing. */
+#define TASK_STACK_BYTES (1024 * 1024)
 
 typedef struct sched sched;
 

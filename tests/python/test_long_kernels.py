@@ -1,4 +1,5 @@
-"""Kernels of hundreds of tile operations: loops that occur often are written once. What they compute does not change."""
+"""Kernels of hundreds of tile operations: loops that occur often are written once, and what they compute does not change; and
+wrappers and host functions of as many statements."""
 
 import re
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from op_programs import NUMPY, from_torch, once, program, to_torch, wide
-from programs import config
+from programs import config, from_text
 
 
 def chain(count, dtype):
@@ -62,3 +63,46 @@ def test_compilers_have_one_loop_to_do():
     x, z = np.full((1, 16, 64), 1, np.float32), np.zeros((1, 16, 64), np.float32)
     host(x, x, z, config=config(1))
     assert (z == 3001).all()
+
+
+def long_program(submits, dispatches):
+    """So many tasks with views of their own in a wrapper, so many dispatches with views in a host function."""
+    tasks = "\n".join(f"    kernel(x[{i % 8} : {i % 8 + 1}, :], y[{i % 8} : {i % 8 + 1}, :])" for i in range(submits))
+    calls = "\n".join(f"    wrapper(x[{i % 2}], y[{i % 2}], device={i % 2})" for i in range(dispatches))
+    return f"""
+@pl.jit.incore
+def kernel(x: pl.Tensor[[1, 8], pl.FP32], y: pl.InOut[pl.Tensor[[1, 8], pl.FP32]]):
+    pl.store(pl.add(pl.load(y, [0, 0], [1, 8]), pl.load(x, [0, 0], [1, 8])), [0, 0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[8, 8], pl.FP32], y: pl.InOut[pl.Tensor[[8, 8], pl.FP32]]):
+{tasks}
+
+@pl.jit.host
+def host(x: pl.Tensor[[2, 8, 8], pl.FP32], y: pl.InOut[pl.Tensor[[2, 8, 8], pl.FP32]]):
+{calls}
+"""
+
+
+@pytest.mark.parametrize("submits, dispatches", [(304, 2), (8, 304)])
+def test_long_wrappers_and_host_functions(submits, dispatches):
+    """Each statement has its views in a block of its own: all of them would fill a task's stack sooner or later."""
+    host = from_text(long_program(submits, dispatches))["host"]
+    text = (host.compile(config=config(2)).output_dir / "program.c").read_text()
+    assert text.count("\n    {\n") == max(submits, dispatches)
+    x, y = np.ones((2, 8, 8), np.float32), np.zeros((2, 8, 8), np.float32)
+    host(x, y, config=config(2))
+    assert (y == submits * dispatches // 16).all()
+
+
+def test_views_that_live_to_the_end():
+    """They stand outside of the blocks of what comes between."""
+    views = "\n".join(f"    v{i} = y[{i % 8} : {i % 8 + 1}, :]" for i in range(300))
+    tasks = "\n".join(f"    kernel(x[{i % 8} : {i % 8 + 1}, :], v{(7 * i) % 300})" for i in range(300))
+    text = long_program(1, 2).replace("    kernel(x[0 : 1, :], y[0 : 1, :])", views + "\n" + tasks)
+    x, y = np.arange(128, dtype=np.float32).reshape(2, 8, 8), np.zeros((2, 8, 8), np.float32)
+    expected = y.copy()
+    for i in range(300):
+        expected[:, (7 * i) % 300 % 8] += x[:, i % 8]
+    from_text(text)["host"](x, y, config=config(2))
+    np.testing.assert_array_equal(y, expected)
