@@ -72,7 +72,8 @@ static bool is_async(importer *im, PyObject *definition)
 }
 
 syntax_function *ast_import_function(core_state *state, arena *a, PyObject *definition,
-                                     const char *file, PyObject *keep, pypto_status *errors)
+                                     const char *file, PyObject *keep, bool with_body,
+                                     pypto_status *errors)
 {
     if (!know_nodes(state))
         return NULL;
@@ -102,6 +103,7 @@ syntax_function *ast_import_function(core_state *state, arena *a, PyObject *defi
     import_params(&im, node_field(args, "args"), node_field(args, "defaults"), f);
     refuse_params(&im, args, f);
     f->returns = import_annotation(&im, node_field(definition, "returns"));
-    import_block(&im, node_field(definition, "body"), &f->body);
+    if (with_body)
+        import_block(&im, node_field(definition, "body"), &f->body);
     return im.failed || im.refused ? NULL : f;
 }

@@ -79,7 +79,8 @@ static PyObject *find_program(core_state *state, PyObject *function, PyObject *p
         frontend_embedder embedder = embedding_interface(&e);
         request->embedder = &embedder;
         bool serves = compile_still_serves(&((program_object *)candidate)->output, request);
-        if (!embedding_end(&e))
+        const bool noted = !serves || subs_note((program_object *)candidate, e.functions);
+        if (!embedding_end(&e) || !noted)
             return NULL;
         if (serves) {
             Py_INCREF(candidate);
@@ -118,8 +119,9 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
     request->waiting = embedding_waiting;
     request->waiting_context = &e;
     pypto_status status = compile_program(request, &((program_object *)self)->output);
+    const bool noted = subs_note((program_object *)self, e.functions);
     /* Ctrl-C also ends the C compiler; its failure then is no news. */
-    bool good = embedding_end(&e) && PyErr_CheckSignals() == 0;
+    bool good = embedding_end(&e) && noted && PyErr_CheckSignals() == 0;
     if (good && !status_ok(status)) {
         errors_raise(&status);
         good = false;

@@ -56,7 +56,7 @@ static bool dump(core_state *state, PyObject *definition, const char *file, PyOb
     if (setjmp(recovery) != 0)
         return false;
     arena_set_recovery(a, &recovery);
-    const syntax_function *f = ast_import_function(state, a, definition, file, keep, errors);
+    const syntax_function *f = ast_import_function(state, a, definition, file, keep, true, errors);
     if (f == NULL)
         return false;
     syntax_dump(out, f);

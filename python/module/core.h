@@ -15,6 +15,7 @@
  *   worker.c       the class Worker: a set of workers that stays
  *   records.c      what Python wants recorded of a call
  *   runs.c         the class Run: a call of it that may be in flight
+ *   sub_workers.c  Python functions that host functions call
  *   shared.c       the class SharedMemory: memory that workers use in place
  *   tables.c       operations, enumerations, element types and settings, for the package
  *
@@ -63,11 +64,12 @@ PyObject *errors_refuse_at(PyObject *module, PyObject *args);
 
 /* ---- ast_import.c ---- */
 
-/* The syntax tree of an ast.FunctionDef. `definition` must stay alive and unchanged meanwhile;
+/* The syntax tree of an ast.FunctionDef, of its signature only if the body is ordinary Python. `definition` must stay alive and unchanged meanwhile;
  * trees of string annotations are appended to the list `keep`. NULL with an exception set, or after
  * adding a diagnostic to `errors`. */
 syntax_function *ast_import_function(core_state *state, arena *a, PyObject *definition,
-                                     const char *file, PyObject *keep, pypto_status *errors);
+                                     const char *file, PyObject *keep, bool with_body,
+                                     pypto_status *errors);
 
 /* ---- syntax_dump.c ---- */
 

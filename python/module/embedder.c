@@ -246,7 +246,10 @@ static pld_plane plane_of(embedding *e, PyObject *jit)
 {
     PyObject *number = attribute(e, jit, "_plane");
     long plane = number == NULL ? 0 : PyLong_AsLong(number);
-    return plane == 1 ? PLD_PLANE_CHIP : plane == 2 ? PLD_PLANE_CORE : PLD_PLANE_HOST;
+    return plane == 1   ? PLD_PLANE_CHIP
+           : plane == 2 ? PLD_PLANE_CORE
+           : plane == 3 ? PLD_PLANE_SUB
+                        : PLD_PLANE_HOST;
 }
 
 static name_value function_value(embedding *e, arena *a, PyObject *jit)
@@ -432,16 +435,18 @@ static void no_source(embedding *e, PyObject *python, const char *name, const ch
 }
 
 /* What a method of the class form has and its syntax does not say. False after adding an error. */
-static bool complete_method(embedding *e, arena *a, PyObject *jit, syntax_function *syntax,
-                            pypto_status *errors)
+static bool complete_method(embedding *e, arena *a, PyObject *jit, bool is_sub,
+                            syntax_function *syntax, pypto_status *errors)
 {
     PyObject *siblings = optional_attribute(e, jit, "_siblings");
     const char *program = optional_text(e, jit, "_program_name");
-    syntax->class_form = siblings != NULL;
+    syntax->class_form = siblings != NULL || is_sub;
     syntax->strict_ssa = optional_attribute(e, jit, "_strict_ssa") == Py_True;
     if (program == NULL)
         return true;
     syntax->program = arena_strdup(a, program);
+    if (is_sub)
+        return true; /* its caller is no DSL: there is nothing to call itself by */
     if (syntax->params.count == 0 || strcmp(syntax->params.items[0].name, "self") != 0) {
         diag_add(errors, DIAG_BAD_METHOD, syntax->span, "write self as the first parameter",
                  "method '%s' of program '%s' must take 'self' first", syntax->name, program);
@@ -463,7 +468,6 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     frontend_source *source = arena_new(a, frontend_source);
     const char *name = short_name(qualified == NULL ? "?" : qualified);
     source->plane = plane_of(e, jit);
-    source->is_callback = optional_attribute(e, jit, "is_sub_worker") == Py_True;
     source->is_extern = optional_attribute(e, jit, "is_extern") == Py_True;
     source->inlined = optional_attribute(e, jit, "_inlined") == Py_True;
     source->no_auto_scope = optional_attribute(e, jit, "_no_auto_scope") == Py_True;
@@ -477,10 +481,12 @@ static const frontend_source *embed_source(void *context, arena *a, int32_t func
     const char *file = file_name(e->keep, PyTuple_GetItem(found, 0));
     syntax_function *syntax = NULL;
     if (file != NULL)
-        syntax = ast_import_function(e->state, a, PyTuple_GetItem(found, 1), file, e->keep, errors);
+        syntax = ast_import_function(e->state, a, PyTuple_GetItem(found, 1), file, e->keep,
+                                     source->plane != PLD_PLANE_SUB, errors);
     source->syntax = syntax;
     if (syntax != NULL)
-        return complete_method(e, a, jit, syntax, errors) ? source : NULL;
+        return complete_method(e, a, jit, source->plane == PLD_PLANE_SUB, syntax, errors) ? source
+                                                                                          : NULL;
     if (PyErr_Occurred()) {
         hold_back(e);
         no_source(e, python, name, "", errors);

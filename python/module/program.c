@@ -127,19 +127,22 @@ static PyObject *call(program_object *self, const pypto_worker_options *base,
     Py_RETURN_NONE;
 }
 
-/* run(arguments, device_ids, title, lint, records); lint is a pypto_lint */
+/* run(arguments, device_ids, title, lint, records, subs); lint is a pypto_lint */
 static PyObject *program_run(PyObject *object, PyObject *args)
 {
     program_object *self = (program_object *)object;
-    PyObject *values, *ids, *names, *wanted = NULL, *result = NULL;
+    PyObject *values, *ids, *names, *wanted = NULL, *given = NULL, *result = NULL;
+    sub_bindings *subs = NULL;
     wanted_records records;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     int32_t *device_ids = NULL;
     int lint;
-    if (!PyArg_ParseTuple(args, "O!O!si|O:run", &PyTuple_Type, &values, &PyList_Type, &ids,
-                          &options.title, &lint, &wanted))
+    if (!PyArg_ParseTuple(args, "O!O!si|OO:run", &PyTuple_Type, &values, &PyList_Type, &ids,
+                          &options.title, &lint, &wanted, &given))
         return NULL;
-    const bool good = records_read(wanted, &records);
+    const bool good = records_read(wanted, &records) &&
+                      subs_read(PyType_GetModuleState(Py_TYPE(object)), given, &subs);
+    subs_options(subs, &options);
     options.records = records.given ? &records.what : NULL;
     options.lint = (pypto_lint)lint;
     const pld_function *host = program_host(self);
@@ -153,6 +156,7 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     }
     arguments_release(&held);
     records_release(&records);
+    subs_release(subs);
     PyMem_Free(device_ids);
     Py_XDECREF(names);
     return result;
@@ -224,11 +228,33 @@ static PyObject *program_parameters(PyObject *object, void *unused)
     return list;
 }
 
+static PyObject *program_subs(PyObject *object, void *unused)
+{
+    (void)unused;
+    return subs_of((program_object *)object);
+}
+
+/* A SubWorker's Function may lead back to what holds the program. */
+static int program_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((program_object *)object)->subs);
+    return 0;
+}
+
+static int program_clear(PyObject *object)
+{
+    Py_CLEAR(((program_object *)object)->subs);
+    return 0;
+}
+
 static void program_dealloc(PyObject *object)
 {
     program_object *self = (program_object *)object;
     PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
     pypto_program_release(self->program);
+    Py_XDECREF(self->subs);
     compile_output_clear(&self->output);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
@@ -241,18 +267,22 @@ static PyGetSetDef program_getset[] = {
     {"output_dir", program_output_dir, NULL,
      "Folder of program.so, program.c, program.ir, program.json.", NULL},
     {"parameters", program_parameters, NULL, "[(name, direction, shape or None, dtype)].", NULL},
+    {"sub_workers", program_subs, NULL, "{name: Function or None}: what it calls in SubWorkers.",
+     NULL},
     {"stats", program_stats, NULL, "Cache hits and nanoseconds of the compile.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef program_methods[] = {
     {"run", program_run, METH_VARARGS,
-     "run(arguments, device_ids, title, lint, records)\n\nRuns the program, blocks until every rank is done."},
+     "run(arguments, device_ids, title, lint, records, subs)\n\nRuns the program, blocks until every rank is done."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot program_slots[] = {
     {Py_tp_dealloc, program_dealloc},
+    {Py_tp_traverse, program_traverse},
+    {Py_tp_clear, program_clear},
     {Py_tp_getset, program_getset},
     {Py_tp_methods, program_methods},
     {Py_tp_doc, "A compiled program that can be run."},
@@ -262,7 +292,7 @@ static PyType_Slot program_slots[] = {
 static PyType_Spec program_spec = {
     .name = "pypto._core.Program",
     .basicsize = (int)sizeof(program_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = program_slots,
 };
 

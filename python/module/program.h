@@ -9,6 +9,7 @@
 typedef struct program_object {
     PyObject_HEAD compile_output output; /* owned */
     pypto_program *program;              /* owned; NULL until it is needed */
+    PyObject *subs; /* list of the Functions that it calls in SubWorkers; NULL: not known */
 } program_object;
 
 /* The arguments of one call. */
@@ -37,6 +38,22 @@ bool read_transport(pypto_start *start);
 bool number_fit(const pld_function *host, const pld_param *param, const held_argument *held,
                 pypto_argument *argument);
 
+/* ---- sub_workers.c ---- */
+
+/* What a worker set does for SubWorkers: how many, and what they run. */
+typedef struct sub_bindings sub_bindings;
+
+/* Reads (number, [(Program, name, callable), ...]), or None: *subs is NULL then. False with an exception set. */
+bool subs_read(core_state *state, PyObject *given, sub_bindings **subs);
+/* Accepts NULL. */
+void subs_release(sub_bindings *subs);
+/* The options point to it. */
+void subs_options(sub_bindings *subs, pypto_worker_options *options);
+/* Notes those of the DSL functions that a program reaches which are SubWorkers. */
+bool subs_note(program_object *program, PyObject *functions);
+/* {name: Function or None}: what a program calls in SubWorkers; None for one that was loaded from a folder. */
+PyObject *subs_of(program_object *program);
+
 /* ---- waiting.c ---- */
 
 /* What was noted about the call that a signal handler, which began this one, had interrupted. */
@@ -47,6 +64,9 @@ typedef struct waiting {
 /* Around a call into the library that may wait: between them the GIL is released. */
 waiting waiting_begin(void);
 void waiting_end(waiting before);
+/* Between begin and end, in the same thread: takes the GIL for a while, and gives it back. */
+void waiting_pause(void);
+void waiting_resume(void);
 /* For pypto_worker_options.interrupted: runs Python's signal handlers; true when one raised. The exception is then
  * set when waiting_end() returns. */
 bool waiting_interrupted(void *context);

@@ -23,11 +23,21 @@ void waiting_end(waiting before)
     released = before.outer;
 }
 
+void waiting_pause(void)
+{
+    PyEval_RestoreThread(released);
+}
+
+void waiting_resume(void)
+{
+    released = PyEval_SaveThread();
+}
+
 bool waiting_interrupted(void *context)
 {
     (void)context;
-    PyEval_RestoreThread(released);
+    waiting_pause();
     const bool raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
-    released = PyEval_SaveThread();
+    waiting_resume();
     return raised;
 }

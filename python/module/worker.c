@@ -25,6 +25,7 @@ void set_release(worker_set *set)
     if (--set->references > 0)
         return;
     Py_XDECREF(set->in_flight);
+    subs_release(set->subs);
     if (set->lock.lock != NULL)
         PyThread_free_lock(set->lock.lock);
     if (set->turn.lock != NULL)
@@ -499,6 +500,21 @@ static PyObject *worker_pids(PyObject *object, void *unused)
     return list;
 }
 
+static PyObject *worker_sub_pids(PyObject *object, void *unused)
+{
+    (void)unused;
+    worker_set *set = ((worker_object *)object)->set;
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list != NULL && set->worker != NULL && i < PYPTO_MAX_RANKS; i++) {
+        const int64_t number = pypto_worker_sub_pid(set->worker, i);
+        PyObject *pid = number == 0 ? NULL : PyLong_FromLongLong(number);
+        if (number != 0 && (pid == NULL || PyList_Append(list, pid) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(pid);
+    }
+    return list;
+}
+
 static PyObject *worker_domain_count(PyObject *object, void *unused)
 {
     (void)unused;
@@ -524,18 +540,18 @@ static PyObject *worker_copied_bytes(PyObject *object, void *unused)
 
 /* ---- the type ---- */
 
-/* Worker(device_ids, title, persistent, shared_only); persistent is a pypto_persistence */
+/* Worker(device_ids, title, persistent, shared_only, subs); persistent is a pypto_persistence */
 static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *ids;
+    PyObject *ids, *given = NULL;
     int persistent, shared_only;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     if (keywords != NULL && PyDict_Size(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Worker() takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!sip:Worker", &PyList_Type, &ids, &options.title, &persistent,
-                          &shared_only))
+    if (!PyArg_ParseTuple(args, "O!sip|O:Worker", &PyList_Type, &ids, &options.title, &persistent,
+                          &shared_only, &given))
         return NULL;
     options.shared_only = shared_only != 0;
     options.persistent = (pypto_persistence)persistent;
@@ -543,9 +559,10 @@ static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     int32_t *device_ids = NULL;
     worker_set *set = set_create(PyType_GetModuleState(type));
     worker_object *self = NULL;
-    if (set != NULL && read_transport(&options.start) &&
+    if (set != NULL && read_transport(&options.start) && subs_read(set->state, given, &set->subs) &&
         read_device_ids(ids, &device_ids, &options.device_count)) {
         options.device_ids = device_ids;
+        subs_options(set->subs, &options);
         set->ranks = options.device_count;
         const waiting outer = waiting_begin();
         pypto_status status = pypto_worker_create(&options, &set->worker);
@@ -586,6 +603,7 @@ static PyGetSetDef worker_getset[] = {
     {"closed", worker_closed, NULL, "Whether close() has ended it.", NULL},
     {"pids", worker_pids, NULL, "Process ids of the ranks; 0 for threads.", NULL},
     {"copied_bytes", worker_copied_bytes, NULL, "Bytes of arguments copied, in and out.", NULL},
+    {"sub_pids", worker_sub_pids, NULL, "Process ids of the SubWorkers that live.", NULL},
     {"domain_count", worker_domain_count, NULL, "Domains that have got windows so far.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -19,7 +19,8 @@ typedef struct worker_set {
     core_state *state;
     pypto_worker *worker; /* NULL once it is closed */
     int32_t ranks;
-    bool records; /* the library has been told to record calls */
+    bool records;       /* the library has been told to record calls */
+    sub_bindings *subs; /* NULL: none */
     set_turn lock;
     set_turn turn;
     int64_t process; /* that made it: a forked child may not use it */

@@ -43,6 +43,7 @@ class Program:
     output_dir: str
     parameters: list[tuple[str, str, list[int] | None, str]]
     stats: dict[str, Any]
+    sub_workers: dict[str, Any]
     def run(
         self,
         arguments: tuple[Any, ...],
@@ -50,16 +51,24 @@ class Program:
         title: str,
         lint: int,
         records: tuple[Any, ...] | None = None,
+        subs: tuple[int, list[tuple[Program, str, Any]]] | None = None,
         /,
     ) -> None: ...
 
 class Worker:
     closed: bool
     pids: list[int]
+    sub_pids: list[int]
     domain_count: int
     copied_bytes: int
     def __init__(
-        self, device_ids: list[int], title: str, persistent: int, shared_only: bool, /
+        self,
+        device_ids: list[int],
+        title: str,
+        persistent: int,
+        shared_only: bool,
+        subs: tuple[int, list[tuple[Program, str, Any]]] | None = None,
+        /,
     ) -> None: ...
     def run(
         self,

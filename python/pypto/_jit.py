@@ -146,8 +146,10 @@ class JITFunction:
                 names = self._function.__code__.co_varnames
                 worker.run_native(program, bound, _lint_of(config), records, names.__getitem__)
             else:
+                distributed = getattr(config, "distributed_config", None)
+                subs = sub_workers_of(program, getattr(distributed, "num_sub_workers", 0))
                 title = _title(self.__name__)
-                program.run(bound, device_ids, title, _lint_of(config), records)
+                program.run(bound, device_ids, title, _lint_of(config), records, subs)
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.
             error.__traceback__ = None
@@ -372,6 +374,15 @@ LINT_LEVELS = {"off": 0, "warn": 1, "error": 2}
 
 def _lint_of(config: Any) -> int:
     return LINT_LEVELS[getattr(config, "lint", "warn")]
+
+
+def sub_workers_of(program: Any, wanted: int) -> Any:
+    """What a one-shot call of a native program binds for its SubWorkers; None as a rule."""
+    if not program.sub_workers:
+        return None
+    from .runtime.sub_workers import bind
+
+    return bind([program], wanted)
 
 
 def _title(name: str) -> str:

@@ -71,6 +71,14 @@ class Function:
     def is_sub_worker(self) -> bool:
         return self._plane == _CALLBACK
 
+    @property
+    def requires_runtime_binding(self) -> bool:
+        """Whether it is a SubWorker whose body is `...`: `prepare(callbacks={name: function})` gives it one."""
+        if not self.is_sub_worker:
+            return False
+        found = _source.find(self)
+        return not isinstance(found, str) and _is_ellipsis(found[1].body)
+
     def _check_options(self, pl: Any, options: dict[str, Any]) -> None:
         for option, enumeration in (
             ("type", pl.FunctionType),
@@ -151,6 +159,12 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<ir.Function {self.name} {self.type!r}>"
+
+
+def _is_ellipsis(body: list[Any]) -> bool:
+    """Whether statements are nothing but `...`, behind a doc-string perhaps."""
+    values = [getattr(getattr(s, "value", None), "value", None) for s in body]
+    return values[-1:] == [...] and (len(values) == 1 or (len(values) == 2 and isinstance(values[0], str)))
 
 
 class Program:
@@ -250,7 +264,9 @@ def _make_function(python: Any, options: dict[str, Any], frame: FrameType) -> Fu
         made._scopes = _names_around(frame, {})
         if made._plane == _OPAQUE:
             made._plane = _CORE
-        if made._plane != _CALLBACK and not made._inlined:
+        if made._plane == _CALLBACK:
+            _check_callback(made)
+        if not made._inlined:
             _core.check((made,))
         made._inlined = made._inlined or made.type == made.type.Opaque and made._plane == _CORE
     return made
@@ -334,17 +350,17 @@ def _make_program(cls: Any, frame: FrameType, options: dict[str, Any]) -> Progra
     )
     for f in functions.values():
         f._scopes = scopes
+        f._program_name = cls.__name__
         if f.is_sub_worker:
             _check_callback(f)
             continue  # it takes no self, so it has no siblings
         f._siblings = functions
         f._strict_ssa = f._strict_ssa or bool(options.get("strict_ssa"))
-        f._program_name = cls.__name__
     called = _settle_opaque(functions)
     checked = tuple(
         f
         for f in functions.values()
-        if not f.is_sub_worker and not (f._inlined and (f.name in called or f.type.value))
+        if not (f._inlined and (f.name in called or f.type.value))
     )
     _core.check(checked)
     return Program(cls.__name__, functions, _text_of(functions))

@@ -134,7 +134,7 @@ class CompilerError(Error, _builtins.RuntimeError):
 
 
 class DeviceError(Error, _builtins.RuntimeError):
-    """A kernel failed while it ran."""
+    """A kernel, or a Python function that a host function calls, failed while it ran."""
 
 
 class DeadlockError(DeviceError):

@@ -137,6 +137,26 @@ static dsl_value default_value(lowering *fl, const call_site *site, const syntax
                   "the default value of '%s' must be a number", param->name);
 }
 
+/* What a SubWorker cannot be given. */
+static bool check_sub_call(lowering *fl, const call_site *site)
+{
+    for (int32_t i = 0; i < site->count; i++) {
+        const dsl_value *v = &site->values[i];
+        if (v->kind != VALUE_VAR || v->var->type.kind != IR_WINDOW)
+            continue;
+        report(fl->fe, DIAG_BAD_CALL, v->span,
+               "have a kernel copy the window to a tensor, and pass that",
+               "SubWorker '%s' cannot see the window '%s': windows belong to devices", site->name,
+               v->var->name);
+        return false;
+    }
+    if (site->device_keyword == NULL)
+        return true;
+    report(fl->fe, DIAG_BAD_DEVICE, site->device_keyword->span, "leave device= out",
+           "SubWorker '%s' runs on no device", site->name);
+    return false;
+}
+
 void eval_arguments(lowering *fl, call_site *site)
 {
     for (int32_t i = 0; i < site->count; i++) {
@@ -149,6 +169,10 @@ void eval_arguments(lowering *fl, call_site *site)
             site->values[i] = given != NULL ? eval(fl, given) : default_value(fl, site, param);
         site->independent |= independent && i < 64 ? UINT64_C(1) << i : 0;
         site->ok = site->ok && site->values[i].kind != VALUE_POISON;
+    }
+    if (site->callee->plane == PLD_PLANE_SUB) {
+        site->ok = check_sub_call(fl, site) && site->ok;
+        return;
     }
     eval_device(fl, site);
     bool no_device =

@@ -43,12 +43,13 @@ static bool check_recursion(lowering *fl, const call_site *site)
 static bool check_external(lowering *fl, const call_site *site)
 {
     const syntax_function *callee = site->callee->syntax;
-    if (fl->syntax->program == NULL || !callee->class_form || callee->program != NULL ||
-        site->callee->is_callback)
+    const bool sub = site->callee->plane == PLD_PLANE_SUB; /* jit functions may call those, too */
+    if ((fl->syntax->program == NULL && !sub) || !callee->class_form || callee->program != NULL)
         return true;
     const char *sibling = arena_printf(fl->a, "self.%s", site->name);
     const char *problem = NULL;
-    if (resolve_name(fl->fe, fl->function, sibling)->kind != NAME_UNDEFINED)
+    if (fl->syntax->program != NULL &&
+        resolve_name(fl->fe, fl->function, sibling)->kind != NAME_UNDEFINED)
         problem =
             arena_printf(fl->a, "external function '%s' conflicts with program function of '%s'",
                          site->name, fl->syntax->program);
@@ -105,14 +106,16 @@ static bool check_planes(lowering *fl, const call_site *site)
                from == PLD_PLANE_HOST ? "a host function" : "a wrapper");
         return false;
     }
-    if ((from == PLD_PLANE_HOST && (to == PLD_PLANE_CHIP || to == PLD_PLANE_CORE)) ||
+    if ((from == PLD_PLANE_HOST && to != PLD_PLANE_HOST) ||
         (from == PLD_PLANE_CHIP && to == PLD_PLANE_CORE) ||
         (from == PLD_PLANE_CORE && to == PLD_PLANE_CORE) || is_spliced(fl, site))
         return true;
-    if (site->callee->is_callback)
-        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, span,
-               "compute it on the host before or behind the call of the program",
-               "SubWorker '%s' cannot be called: SubWorkers are not supported yet", site->name);
+    if (to == PLD_PLANE_SUB)
+        report(fl->fe, DIAG_BAD_CALL, span,
+               "call it from the host function, behind the dispatches whose results it reads",
+               "SubWorker '%s' is called from %s: it runs on the host's side, where only a host "
+               "function can call it",
+               site->name, from == PLD_PLANE_CHIP ? "a wrapper" : "a kernel");
     else if (to == PLD_PLANE_HOST)
         report(fl->fe, DIAG_BAD_CALL, span, "a host function is called from Python only",
                "host function '%s' cannot be called from a DSL function", site->name);

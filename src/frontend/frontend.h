@@ -46,11 +46,10 @@ typedef struct name_value {
 
 /* A DSL function as the embedder knows it. */
 typedef struct frontend_source {
-    const syntax_function *syntax;
+    const syntax_function *syntax; /* of a SubWorker the signature only: its body is no DSL */
     pld_plane plane;
     bool inlined;       /* has no code of its own: spliced into its callers */
     bool no_auto_scope; /* decorated with auto_scope=False */
-    bool is_callback;   /* ordinary Python, on the host */
     bool is_extern;     /* written in another language, for another tool-chain */
 } frontend_source;
 

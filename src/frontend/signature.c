@@ -43,6 +43,9 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
     } else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_HOST) {
         message = "a host function does not take windows as parameters";
         hint = "pld.alloc_window_buffer and pld.window make them in the host function";
+    } else if (kind == IR_WINDOW && fl->ir->plane == PLD_PLANE_SUB) {
+        message = "a SubWorker does not take windows, which only devices see";
+        hint = "have a kernel copy the window to a tensor, and pass that";
     }
     if (message != NULL)
         report(fl->fe, DIAG_BAD_ANNOTATION, param->annotation->span, hint, "%s", message);

@@ -106,6 +106,12 @@ class Script:
 
 
 @pytest.fixture
+def as_script(tmp_path):
+    """For scripts that are no variant of the one above."""
+    return lambda text: Script(tmp_path / "script.py", text)
+
+
+@pytest.fixture
 def script(tmp_path):
     def make(body, driver="run()", ranks=2):
         def indent(text, by):

@@ -345,15 +345,13 @@ def test_external_functions_have_names_of_their_own():
         from_text(text.replace("self.k(x, y)", "first(x, y)\n        return e(x, y)", 1).replace("return first", "first"))
 
 
-def test_sub_workers_may_be_written_but_not_called_yet():
+def test_sub_workers_may_be_written_and_called():
     text = TEXT + """
     @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
     def join(x: pl.Tensor[[1, N], pl.FP32], y: pl.Out[pl.Tensor[[1, N], pl.FP32]]):
         y[:] = x * 2
 """
     assert from_text(text)["P"].functions["join"].is_sub_worker
-    with pytest.raises(UnsupportedFeatureError, match="SubWorkers are not supported yet"):
-        from_text(text.replace("        return y\n", "        self.join(x, y)\n        return y\n", 1))
 
 
 def test_sources_without_a_file(tmp_path):

@@ -12,7 +12,14 @@ import sys
 
 from .. import _core
 from .._dtypes import DTYPES, DataType
-from .._jit import _lint_of, _settings_of, _title, active_chip_worker, refuse_residents
+from .._jit import (
+    _lint_of,
+    _settings_of,
+    _title,
+    active_chip_worker,
+    refuse_residents,
+    sub_workers_of,
+)
 from ..errors import (
     RuntimeError as PyptoRuntimeError,
     TypeError as PyptoTypeError,
@@ -237,7 +244,10 @@ class Runnable:
     def _run(self, args: tuple[Any, ...], device_ids: list[int], config: Any) -> None:
         """Runs the program with one argument per parameter."""
         records = self._records(config)
-        self._program.run(args, device_ids, _title(self.name), _lint_of(config), records)
+        subs = sub_workers_of(self._program, self._sub_workers_wanted)
+        self._program.run(args, device_ids, _title(self.name), _lint_of(config), records, subs)
+
+    _sub_workers_wanted = 0
 
     _per_rank = False  # whether records of a call have a folder for each dispatch
 

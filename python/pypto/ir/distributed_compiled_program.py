@@ -40,6 +40,7 @@ class DistributedCompiledProgram(Runnable):
         assert sidecar.distributed_config is not None
         self.program = program
         self._distributed_config = sidecar.distributed_config
+        self._sub_workers_wanted = sidecar.distributed_config.num_sub_workers
 
     @classmethod
     def from_dir(

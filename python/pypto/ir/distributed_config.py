@@ -15,7 +15,8 @@ class DistributedConfig:
     """The devices of a run. A device here is a worker process; ids name no hardware.
 
     device_ids         distinct, >= 0, in rank order
-    num_sub_workers    recorded
+    num_sub_workers    of a program that calls SubWorkers: at least so many processes run them; it has one per
+                       function anyway, and 64 at most
     runtime            recorded
     aicpu_thread_num   scheduler threads per device: 0 lets the runtime choose, else at least 2
 

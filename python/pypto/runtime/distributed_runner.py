@@ -10,6 +10,7 @@ from .distributed_worker import (
     DistributedRunHandle as DistributedRunHandle,
     DistributedWorker as DistributedWorker,
 )
+from .sub_workers import _tensor_from_continuous as _tensor_from_continuous
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:

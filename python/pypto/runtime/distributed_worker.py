@@ -19,7 +19,7 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
-from . import _telling
+from . import _telling, sub_workers
 from .registration import RegistrationHandle, Registrations
 from .run_config import RunConfig
 from .runtime_base import check_rank, close_at_exit, closed_error
@@ -102,7 +102,8 @@ class DistributedWorker(StackedMemory):
     config                    accepted: nothing has to be warmed up
     persistent                windows stay from call to call, one set per program; calls then do not overlap
     reset_persistent_windows  whether they are zero when a call begins; None: they are
-    callbacks                 {name: function} for Python functions that a host function calls
+    callbacks                 {name: function}: what a host function calls in SubWorkers, instead of the functions of
+                              these names; each gets one sequence of mapped arguments
     sub_worker_overrides      the former name of callbacks
     inherited_host_tensors    accepted: any tensor may be passed at any time, it need not exist now
     startup_timeout_s         accepted, positive: a worker that cannot start says so at once
@@ -140,12 +141,9 @@ class DistributedWorker(StackedMemory):
         _check_config(config)
         programs = _checked_programs(compiled_or_list)
         self._programs = {program: program._program for program in programs}
-        for name in callbacks:
-            raise PyptoValueError(
-                f"callbacks: {name!r} is not among the sub-workers; "
-                f"{', '.join(sorted(callbacks))} are not sub-workers of any prepared program"
-            )
         first = programs[0]
+        wanted = max(program._distributed_config.num_sub_workers for program in programs)
+        bound = sub_workers.bind(list(self._programs.values()), wanted, callbacks)
         self.platform: str = first.platform
         self.device_ids: list[int] = list(first._distributed_config.device_ids)
         self._active_dispatch_handles: list[DistributedRunHandle] = []
@@ -156,7 +154,9 @@ class DistributedWorker(StackedMemory):
         mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
         if shared_only is None:
             shared_only = os.environ.get("PYPTO_SHARED_ONLY", "") not in ("", "0")
-        self._native = _core.Worker(self.device_ids, _title(first.name), mode, bool(shared_only))
+        self._native = _core.Worker(
+            self.device_ids, _title(first.name), mode, bool(shared_only), bound
+        )
         for native in self._programs.values():
             self._native.load(native)
         self._closed = False
@@ -383,9 +383,7 @@ def _merged_callbacks(callbacks: Any, overrides: Any) -> dict[str, Any]:
             "sub_worker_overrides is deprecated; use callbacks", DeprecationWarning, stacklevel=3
         )
     merged: dict[str, Any] = {**(overrides or {}), **(callbacks or {})}
-    for name, function in merged.items():
-        if not callable(function):
-            raise PyptoTypeError(f"callbacks[{name!r}] must be callable, got {function!r}")
+    sub_workers.check_callbacks(merged)
     return merged
 
 

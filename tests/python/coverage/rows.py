@@ -5,7 +5,6 @@ says in the same way what they try.
 A row that arrives gets its test, and its reason goes away."""
 
 COLLECTIVES = "issue 5: collective operations"
-CALLBACKS = "issue 6: Python functions that a host function calls"
 
 ROWS = {
     # programs in jit form
@@ -23,7 +22,7 @@ ROWS = {
     "l3_deferred_completion": "test_deferred_completion.py",
     "l3_device_tensor": "test_device_tensor.py",
     "l3_dfx_per_rank": "test_dfx_per_rank.py",
-    "l3_distributed": CALLBACKS,
+    "l3_distributed": "test_l3_distributed.py",
     "l3_ep_dispatch_combine": "test_ep_dispatch_combine.py",
     "l3_explicit_dispatch_onboard": "test_explicit_dispatch.py",
     "l3_gemm": "test_gemm.py",
@@ -40,7 +39,7 @@ ROWS = {
     "l3_manual": "test_l3_manual.py",
     "l3_multi_group": "test_multi_group.py",
     "l3_notify_wait": "test_notify_wait.py",
-    "l3_parallel_reduce": CALLBACKS,
+    "l3_parallel_reduce": "test_parallel_reduce.py",
     "l3_put": "test_l3_put.py",
     "l3_rank_slice_dispatch": "test_rank_slice_dispatch.py",
     "l3_remote_store": "test_l3_remote_store.py",
@@ -117,7 +116,8 @@ EXERCISES = {
     "l3_dfx_per_rank": {"its program": "test_dfx_per_rank", "its profiles": "test_profiles"},
     "l3_distributed": {
         "wrappers written in the host function": "../test_scopes.py test_a_program_in_one_host_function",
-        "results checked by a Python function": CALLBACKS,
+        "results checked by a Python function": "test_results_are_verified",
+        "another function for it": "test_another_function_verifies",
     },
     "l3_explicit_dispatch_onboard": {
         "a program as a function, two devices in turn": "test_explicit_dispatch",
@@ -128,7 +128,7 @@ EXERCISES = {
     "l3_stacked_device_tensor": {"a shard for each rank": "test_stacked_device_tensor", "shards that stay": "test_shards_that_stay"},
     "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": "test_prepared_sizes"},
     "l3_tuple_return": {"a tuple of outputs": "test_tuple_return"},
-    "l3_parallel_reduce": {"results added by a Python function": CALLBACKS},
+    "l3_parallel_reduce": {"results added by a Python function": "test_parallel_reduce"},
     "l3_manual": {"its program": "test_manual"},
     "l2_multi_orch": {"several wrappers, chosen by name": "test_l2_multi_orch"},
     "l3_host_tensor_allreduce": {
