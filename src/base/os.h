@@ -58,6 +58,9 @@ bool os_file_facts(const char *path, os_facts *facts) EXPORTED(os_file_facts);
  * link, belongs to one of the two, and gives nobody else the right to write. */
 bool os_is_trusted(const char *path, bool directory) EXPORTED(os_is_trusted);
 
+/* Lets nobody but its owner read or write a file; what cannot be changed stays. */
+void os_make_private(const char *path);
+
 /* Sets its modification time to now; what cannot be changed stays. */
 void os_touch(const char *path);
 

@@ -33,6 +33,11 @@ bool os_is_trusted(const char *path, bool directory)
            (info.st_uid == geteuid() || info.st_uid == 0);
 }
 
+void os_make_private(const char *path)
+{
+    (void)chmod(path, S_IRUSR | S_IWUSR);
+}
+
 int64_t os_file_now_ns(void)
 {
     struct timespec now;

@@ -64,12 +64,12 @@ static bool take_private_folder(build_job *j)
     return status_ok(j->status) && take_folder(j, path);
 }
 
-/* Whether a folder takes files at all: what tells a full disk from a compiler's complaint. */
+/* Whether a folder takes files as large as objects are: what tells a full disk from a compiler's complaint. */
 static bool takes_files(build_job *j, const char *directory)
 {
-    char block[4096] = {0};
+    const int64_t enough = ((int64_t)1 << 20) + 8 * j->text->c.length;
     const char *path = arena_printf(j->a, "%s/probe", directory);
-    pypto_status status = os_write_file(path, block, sizeof block);
+    pypto_status status = os_write_file(path, arena_alloc(j->a, enough), enough);
     bool ok = status_ok(status);
     pypto_status_clear(&status);
     os_remove_tree(path);

@@ -142,6 +142,7 @@ static const char *origin_lines(arena *a, const char *directory)
 
 bool cache_seal(arena *a, const char *directory)
 {
+    os_make_private(arena_printf(a, "%s/" PROGRAM_OBJECT, directory)); /* linkers go by the umask */
     const char *content = content_line(a, directory);
     if (content == NULL)
         return false;

@@ -129,7 +129,13 @@ class Runnable:
             from .artifact import not_runnable
 
             raise not_runnable(self.output_dir)
+        if not os.path.exists(self._native.object_path) and self._is_written():
+            self._native = _core.load(str(self.output_dir))  # the cache was cleared; this is a copy
         return self._native
+
+    def _is_written(self) -> bool:
+        """Whether the program is in a directory of its own, beside that in the cache."""
+        return (self.output_dir / "program.so").exists()
 
     def load(self) -> Any:
         """Loads the native code, which a call does by itself. Returns the program."""
