@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import threading
 
 import numpy as np
@@ -449,6 +450,24 @@ def test_calls_that_fail_while_they_run(transport):
             worker(x, z, 7, 0)
             worker.copy_stacked_from(z, found)
             np.testing.assert_array_equal(found, expected(rows(), 7))
+
+
+def test_behind_the_death_of_a_rank(monkeypatch, caplog):
+    """What is resident can still be saved and freed; the end is silent."""
+    monkeypatch.setenv("PYPTO_TRANSPORT", "shm")
+    caplog.set_level(logging.INFO)
+    with compiled(each).prepare() as worker:
+        x = worker.alloc_stacked_tensor(numbers(2, N))
+        worker.alloc_stacked_tensor(numbers(2, N))
+        os.kill(worker._native.pids[1], signal.SIGKILL)
+        y, found = np.zeros((2, N), np.float32), np.zeros((2, N), np.float32)
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                worker(x, x, y)
+        worker.copy_stacked_from(x, found)
+        np.testing.assert_array_equal(found, numbers(2, N))
+        worker.free_stacked_tensor(x)
+    assert not [record for record in caplog.records if "leaking" in record.getMessage()]
 
 
 def test_several_threads(worker):
