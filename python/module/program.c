@@ -273,7 +273,19 @@ static PyGetSetDef program_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+/* note_sub_workers(functions) */
+static PyObject *program_note_subs(PyObject *object, PyObject *functions)
+{
+    if (!PyList_Check(functions)) {
+        PyErr_SetString(PyExc_TypeError, "note_sub_workers() takes a list");
+        return NULL;
+    }
+    return subs_note((program_object *)object, functions) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef program_methods[] = {
+    {"note_sub_workers", program_note_subs, METH_O,
+     "note_sub_workers(functions)\n\nWhat one that was loaded from a folder calls in SubWorkers."},
     {"run", program_run, METH_VARARGS,
      "run(arguments, device_ids, title, lint, records, subs)\n\nRuns the program, blocks until every rank is done."},
     {NULL, NULL, 0, NULL},

@@ -44,6 +44,7 @@ class Program:
     parameters: list[tuple[str, str, list[int] | None, str]]
     stats: dict[str, Any]
     sub_workers: dict[str, Any]
+    def note_sub_workers(self, functions: list[Any], /) -> None: ...
     def run(
         self,
         arguments: tuple[Any, ...],

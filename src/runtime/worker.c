@@ -205,7 +205,7 @@ static int serve(worker *w, pypto_status status)
     pthread_t control;
     int error = pthread_create(&control, NULL, control_thread, w);
     if (error == 0) {
-        w->rank.debugged = is_debugged(w->rank.s.rank);
+        w->rank.debugged = !w->rank.s.uncounted && is_debugged(w->rank.s.rank);
         rank_loop(&w->rank);
         pthread_join(control, NULL);
     }

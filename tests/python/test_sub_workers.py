@@ -359,6 +359,29 @@ def test_none_where_no_program_calls_any():
     assert (y == 1).all()
 
 
+def test_a_function_may_run_programs_itself():
+    inner = copy_program(pl.FP32, [4])
+
+    @pl.program
+    class P:
+        @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+        def copy_twice(x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            z = torch.zeros(4)
+            inner(x, z)
+            inner(z, y)
+
+        @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+        def host(self, x: pl.Tensor[[4], pl.FP32], y: pl.Out[pl.Tensor[[4], pl.FP32]]):
+            self.copy_twice(x, y)
+
+    program = compiled(P, DistributedConfig(device_ids=[0]))
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    inner(x, y)
+    y[:] = 0
+    program(x, y)
+    assert (y == 1).all()
+
+
 def test_what_is_printed_appears(capfd):
     @pl.program
     class P:
@@ -640,6 +663,24 @@ def test_names_that_are_taken():
         pl.parse(external.format("sub") + REFUSED.replace("self.sub(y)", "sub(y)"))
     with pytest.raises(ParserSyntaxError, match="must not declare 'self'"):
         pl.parse(external.format("other").replace("y:", "self, y:"))
+
+
+def test_rows_on_several_ranks_cannot_be_seen_at_once():
+    program = compiled(Steps)
+    out = np.zeros((2, N), np.float32)
+    whole = ir.compile(
+        pl.parse(REFUSED.replace("y: pl.InOut[pl.Tensor[[4], pl.FP32]], x", "y: pl.InOut[pl.Tensor[[2, 4], pl.FP32]], x")
+                 .replace("self.chip(y)", "pass").replace("def sub(y: pl.InOut[pl.Tensor[[4]", "def sub(y: pl.InOut[pl.Tensor[[2, 4]")
+                 .replace("...", "y += 1")),
+        platform="cpu", distributed_config=TWO,
+    )
+    with DistributedWorker([program, whole]) as worker:
+        rows = worker.alloc_stacked_tensor(torch.ones(2, N))
+        worker.run(program, rows, out)
+        assert (out == 12).all()
+        rows = worker.alloc_stacked_tensor(torch.ones(2, 4))
+        with pytest.raises(ValueError, match="rows 0 to 1 of 'y' at once"):
+            worker.run(whole, rows, np.zeros(4, np.float32), np.zeros(5, np.float32))
 
 
 def test_extents_known_when_it_runs():

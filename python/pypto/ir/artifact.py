@@ -22,6 +22,7 @@ from ..backend import (
     platform_for,
 )
 from ..errors import FileNotFoundError as PyptoFileNotFoundError
+from . import sub_workers
 from .folder import Folder, file_name
 from .sidecar import COMPILED, DISTRIBUTED, Sidecar, check_against, read
 
@@ -197,6 +198,8 @@ def _write_program(
         for where, wrapper in _device_programs(wrappers, sources):
             _write_device_program(folder, where, sources, wrapper, settings, runs)
         folder.write(HOST, sources.part(sources.entry, "host function"))
+        if sources.native is not None:
+            sub_workers.write(folder, sources.native)
     elif wrappers:
         _write_device_program(folder, prefix, sources, wrappers[0], settings, runs)
     folder.write(prefix + sidecar.name, sidecar.text())
@@ -322,6 +325,8 @@ def reload(
     if not marked.is_file() or not (path / SUM).is_file():
         raise not_runnable(path)
     native = _core.load(str(path))
+    if distributed:
+        sub_workers.load(path, native)
     check_against(path, sidecar, native)
     return path, sidecar, native, _settings_in(path, distributed)
 
