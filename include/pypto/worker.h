@@ -100,6 +100,7 @@ typedef struct pypto_worker_options {
     pypto_persistence persistent; /* calls of a set with persistent windows do not overlap */
     const pypto_records *records; /* of its calls, as pypto_worker_set_records(); NULL: none */
     bool shared_only;             /* tensors that would have to be copied are refused (TYPE) */
+    int64_t startup_timeout_ns;   /* within which all workers have to be ready; 0: 300 seconds */
     /* SubWorkers: how many processes run functions of plane SUB, at most PYPTO_MAX_RANKS; 0: none can be called. They
      * are forked copies of this process whatever `start` says, threads with PYPTO_START_THREAD, made with the set
      * (pypto_call: at each call), and again at a call that finds one dead. A function always runs in the same one while that
@@ -116,10 +117,11 @@ typedef struct pypto_worker_options {
 #define PYPTO_WORKER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
-            PYPTO_PERSISTENT_OFF, NULL, false, 0, NULL, NULL, NULL, NULL                           \
+            PYPTO_PERSISTENT_OFF, NULL, false, 0, 0, NULL, NULL, NULL, NULL                        \
     }
 
-/* Starts the workers and waits until each is ready. */
+/* Starts the workers and waits until each is ready. Fails (DEVICE) when one cannot start, ends meanwhile, or is not ready
+ * in time, (INTERRUPTED) when `interrupted` says so; nothing is left then. */
 PYPTO_NODISCARD PYPTO_API pypto_status pypto_worker_create(const pypto_worker_options *options,
                                                            pypto_worker **worker);
 

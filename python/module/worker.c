@@ -540,19 +540,21 @@ static PyObject *worker_copied_bytes(PyObject *object, void *unused)
 
 /* ---- the type ---- */
 
-/* Worker(device_ids, title, persistent, shared_only, subs); persistent is a pypto_persistence */
+/* Worker(device_ids, title, persistent, shared_only, subs, startup_timeout_ns); persistent is a pypto_persistence */
 static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *ids, *given = NULL;
     int persistent, shared_only;
+    long long startup_timeout_ns = 0;
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
     if (keywords != NULL && PyDict_Size(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Worker() takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!sip|O:Worker", &PyList_Type, &ids, &options.title, &persistent,
-                          &shared_only, &given))
+    if (!PyArg_ParseTuple(args, "O!sip|OL:Worker", &PyList_Type, &ids, &options.title, &persistent,
+                          &shared_only, &given, &startup_timeout_ns))
         return NULL;
+    options.startup_timeout_ns = startup_timeout_ns;
     options.shared_only = shared_only != 0;
     options.persistent = (pypto_persistence)persistent;
     options.interrupted = waiting_interrupted;
@@ -567,11 +569,11 @@ static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         const waiting outer = waiting_begin();
         pypto_status status = pypto_worker_create(&options, &set->worker);
         waiting_end(outer);
-        if (!status_ok(status))
-            errors_raise(&status);
+        if (!status_ok(status) || PyErr_Occurred())
+            Py_XDECREF(call_result(&status)); /* there is none */
         else if ((self = (worker_object *)PyType_GenericAlloc(type, 0)) != NULL)
             self->set = set_retain(set);
-        else
+        if (self == NULL && set->worker != NULL)
             close_now(set);
     }
     PyMem_Free(device_ids);

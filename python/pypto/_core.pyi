@@ -69,6 +69,7 @@ class Worker:
         persistent: int,
         shared_only: bool,
         subs: tuple[int, list[tuple[Program, str, Any]]] | None = None,
+        startup_timeout_ns: int = 0,
         /,
     ) -> None: ...
     def run(

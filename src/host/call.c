@@ -105,18 +105,12 @@ static uint32_t what_to_wait_for(const pypto_worker *w)
     return w->run_count > 1 || w->lost_sub ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL;
 }
 
-static bool user_interrupted(const pypto_worker *w)
-{
-    return w->interrupted != NULL && w->interrupted(w->interrupt_context);
-}
-
 static pypto_status cancelled(void)
 {
     return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted");
 }
 
-/* Milliseconds until a time of os_now_ns(), for poll: rounded up, -1 for ever. */
-static int32_t left_ms(int64_t deadline)
+int32_t left_ms(int64_t deadline)
 {
     if (deadline == CALL_FOREVER)
         return -1;
@@ -155,7 +149,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             !status_ok(status = report_deadlock(w, host->call)))
             break;
         /* A signal that came before the relay was in place is pending with the caller. */
-        if (!asked && user_interrupted(w)) {
+        if (!asked && workers_interrupted(w)) {
             status = cancelled();
             break;
         }
@@ -171,7 +165,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             status = report_deaths(w);
             subs_settle_dead(w);
         }
-        if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && user_interrupted(w))
+        if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && workers_interrupted(w))
             status = cancelled();
     }
     atomic_store_explicit(waiting, 0, memory_order_relaxed);
@@ -243,7 +237,7 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
                           : left == INT64_MAX ? -1
                                               : (int32_t)((left + 999999) / 1000000),
                           &signals);
-        if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && user_interrupted(w))
+        if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && workers_interrupted(w))
             subs_until = os_now_ns() + GRACE_SUB_MS * INT64_C(1000000);
     }
     atomic_store_explicit(&w->seg.set->host_waiting, 0, memory_order_relaxed);

@@ -8,6 +8,7 @@
  *   host_tensors.c  its views            order.c     which dispatch comes before which
  *   pool.c      one-shot calls           deadlock.c  whether, and why
  *   run.c       calls in flight          lint.c      signals that work by luck
+ *   start.c     the start of ranks
  *   persistent.c  windows that stay      resident.c  memory that stays
  *   records.c   records of calls
  *   attach.c    tensors in place         shared.c    memory for them
@@ -192,6 +193,7 @@ struct pypto_worker {
     os_mapping known_closed[KNOWN_CLOSED]; /* files of which no descriptor was open */
     uint32_t next_closed;
     bool shared_only;
+    int64_t startup_timeout_ns;
     int64_t copied_bytes;
     arg_list placed;          /* the arguments of a dispatch, where they lie */
     fiber *fiber;             /* for host functions */
@@ -330,8 +332,20 @@ void persistent_destroy(pypto_worker *w);
 /* program.c: the serial number of the latest. */
 uint64_t programs_loaded(void);
 
-/* workers.c */
+/* start.c */
 PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);
+/* Starts all ranks and waits until they are ready; if one fails, none is left. */
+PYPTO_NODISCARD pypto_status start_ranks(pypto_worker *w, const char *title);
+/* Waits for an answer of each of so many consumers; `during` says what else they were asked to do. Those that it has not
+ * had are still to come when it fails. */
+PYPTO_NODISCARD pypto_status answers_await(pypto_worker *w, int32_t first, int32_t count,
+                                           int64_t deadline, const char *during);
+/* Takes the answers of the first `count` ranks; true when all are good. Ctrl-C costs the set. */
+bool answers_agree(pypto_worker *w, int32_t count);
+
+/* workers.c */
+/* Whether the caller wants to be interrupted. */
+bool workers_interrupted(const pypto_worker *w);
 bool workers_full(const pypto_worker *w); /* no further program can be loaded */
 PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id);
 /* Maps a file over part of the segment on the host and all ranks; if that cannot be for writing, for reading. False
@@ -340,9 +354,6 @@ bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool
 void workers_detach(pypto_worker *w, int64_t offset, int64_t bytes);
 /* attach_forget() for every set that is not in use just now. */
 void workers_forget_file(uint64_t device, uint64_t inode);
-/* The answer of a consumer to what it was sent last. */
-PYPTO_NODISCARD pypto_status workers_await_answer(pypto_worker *w, int32_t consumer,
-                                                  const char *what);
 /* Kills what is left of a set that cannot go on. */
 void workers_kill(pypto_worker *w);
 
@@ -382,6 +393,8 @@ PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
 /* Waits until the call's dispatches are complete, or it fails. *over is false when `deadline`, a time of
  * os_now_ns(), came first, or another thread wants the set, if `lends`. */
 #define CALL_FOREVER INT64_MAX
+/* Milliseconds until then, for poll(): rounded up, -1 for ever. */
+int32_t left_ms(int64_t deadline);
 PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over);
 /* Whether call_wait() would return at once. */
 bool call_is_over(const pld_host *host);

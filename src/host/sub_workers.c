@@ -173,7 +173,8 @@ pypto_status subs_start(pypto_worker *w)
     }
     for (int32_t i = 0; status_ok(status) && i < w->sub_wanted; ++i)
         if (started[i])
-            status = workers_await_answer(w, w->device_count + i, "at start");
+            status = answers_await(w, w->device_count + i, 1, os_now_ns() + w->startup_timeout_ns,
+                                   "init");
     alloc_free(tables);
     return status;
 }
@@ -194,7 +195,7 @@ pypto_status subs_load(pypto_worker *w, const pypto_program *program, int32_t id
                                  program->table->name);
         else if (channel_send(w->processes[consumer].channel, MESSAGE_PROGRAM, &message,
                               sizeof message, NULL, 0) == CHANNEL_OK)
-            status = workers_await_answer(w, consumer, "while loading the program");
+            status = answers_await(w, consumer, 1, CALL_FOREVER, "the loading of the program");
         /* One that is gone is found dead, and settled, when it is needed. */
     }
     return status;
@@ -208,7 +209,7 @@ bool subs_attach(pypto_worker *w, const attach_message *message, int fd)
         if (!sub_lives(w, consumer) || channel_send(w->processes[consumer].channel, MESSAGE_ATTACH,
                                                     message, sizeof *message, &fd, 1) != CHANNEL_OK)
             continue;
-        pypto_status status = workers_await_answer(w, consumer, "while mapping a file");
+        pypto_status status = answers_await(w, consumer, 1, CALL_FOREVER, "the mapping of a file");
         const bool refused = !status_ok(status) && !process_dead(&w->processes[consumer]);
         pypto_status_clear(&status);
         if (refused)

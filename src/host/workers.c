@@ -17,6 +17,7 @@
 
 /* An idle or blocked worker ends at once when its channel closes. */
 #define CLOSE_TIMEOUT_MS 1000
+#define DEFAULT_STARTUP_NS (INT64_C(300) * 1000000000)
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pypto_worker *live_sets;
@@ -77,196 +78,7 @@ static void delist(pypto_worker *w)
     pthread_mutex_unlock(&list_lock);
 }
 
-/* ---- starting ---- */
-
-pypto_status workers_check_options(const pypto_worker_options *options)
-{
-    if (options->size != sizeof *options)
-        return diag_status(DIAG_BAD_DEVICE_IDS, "initialise it with PYPTO_WORKER_OPTIONS_INIT",
-                           "pypto_worker_options.size is %zu", options->size);
-    if (options->device_count < 1 || options->device_count > PYPTO_MAX_RANKS)
-        return diag_status(DIAG_BAD_DEVICE_IDS, "use 1 to 64 devices", "%d device ids were given",
-                           options->device_count);
-    if (options->device_ids == NULL)
-        return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "pypto_worker_options.device_ids is NULL");
-    if (options->start != PYPTO_START_EXEC && options->start != PYPTO_START_FORK &&
-        options->start != PYPTO_START_THREAD)
-        return diag_status(DIAG_WORKER_START, "use a PYPTO_START_ constant",
-                           "%d is no way to start workers", (int)options->start);
-    if (options->sub_workers < 0 || options->sub_workers > MAX_SUB_WORKERS)
-        return diag_status(DIAG_WORKER_START, "use 0 to 64 of them", "%d SubWorkers were asked for",
-                           options->sub_workers);
-    for (int32_t i = 0; i < options->device_count; ++i) {
-        if (options->device_ids[i] < 0)
-            return diag_status(DIAG_BAD_DEVICE_IDS, NULL, "device ids must be non-negative");
-        for (int32_t k = 0; k < i; ++k)
-            if (options->device_ids[k] == options->device_ids[i])
-                return diag_status(DIAG_BAD_DEVICE_IDS, NULL,
-                                   "device ids must be distinct: %d is there twice",
-                                   options->device_ids[i]);
-    }
-    return STATUS_OK;
-}
-
-static pypto_status find_worker_program(arena *a, const char **path)
-{
-    const char *set = setting_text(SETTING_WORKER);
-    *path = set[0] != '\0' ? set : NULL;
-    const char *library = os_library_dir(a);
-    if (*path == NULL && library != NULL)
-        *path = arena_printf(a, "%s/../libexec/pypto/pypto-worker", library);
-    if (*path != NULL && os_file_exists(*path))
-        return STATUS_OK;
-    return diag_status(
-        DIAG_WORKER_START, "reinstall pypto, or set PYPTO_WORKER to the program's path",
-        "the worker program %s was not found", *path != NULL ? *path : "pypto-worker");
-}
-
-typedef struct thread_start {
-    int channel;
-} thread_start;
-
-static void *thread_main(void *argument)
-{
-    thread_start start = *(thread_start *)argument;
-    alloc_free(argument);
-    worker_serve_thread(start.channel);
-    return NULL;
-}
-
-static pypto_status start_thread(pypto_worker *w, int32_t rank)
-{
-    int ends[2];
-    pypto_status status = channel_pair(ends);
-    if (!status_ok(status))
-        return status;
-    w->processes[rank].channel = ends[0];
-    thread_start *start = alloc_zeroed(1, (int64_t)sizeof *start);
-    int error = ENOMEM;
-    if (start != NULL) {
-        start->channel = ends[1];
-        error = pthread_create(&w->threads[rank], NULL, thread_main, start);
-    }
-    if (error != 0) {
-        alloc_free(start);
-        os_close(&ends[1]);
-        return diag_system(error, NULL, "start a worker thread");
-    }
-    ++w->thread_count;
-    return STATUS_OK;
-}
-
-static int fork_main(int channel, void *context)
-{
-    (void)context;
-    return pypto_worker_main(channel);
-}
-
-static pypto_status start_rank(pypto_worker *w, int32_t rank, const char *program,
-                               const char *title)
-{
-    switch (w->start) {
-    case PYPTO_START_THREAD: return start_thread(w, rank);
-    case PYPTO_START_FORK:
-        return process_fork(fork_main, NULL, w->processes, rank, &w->processes[rank]);
-    case PYPTO_START_EXEC: break;
-    }
-    char shown[256];
-    snprintf(shown, sizeof shown, "%s rank %d of %d", title != NULL ? title : "pypto", rank,
-             w->device_count);
-    return process_spawn(program, shown, &w->processes[rank]);
-}
-
-static pypto_status greet_rank(pypto_worker *w, int32_t rank)
-{
-    const hello_message hello = {.version = PROTOCOL_VERSION,
-                                 .rank = rank,
-                                 .one_process = w->seg.transport->one_process,
-                                 .host_segment = w->seg.transport->one_process ? &w->seg : NULL};
-    const int fds[2] = {w->seg.fd, w->event};
-    if (channel_send(w->processes[rank].channel, MESSAGE_HELLO, &hello, sizeof hello, fds, 2) ==
-        CHANNEL_OK)
-        return STATUS_OK;
-    return diag_status(DIAG_WORKER_START, NULL, "the worker of rank %d ended before it was greeted",
-                       rank);
-}
-
-/* "the worker of rank 1", "SubWorker 0" */
-static const char *consumer_text(const pypto_worker *w, int32_t consumer, char *text, size_t bytes)
-{
-    if (consumer < w->device_count)
-        snprintf(text, bytes, "the worker of rank %d", consumer);
-    else
-        snprintf(text, bytes, "SubWorker %d", consumer - w->device_count);
-    return text;
-}
-
-/* Waits for one answer of a consumer. */
-static pypto_status await_answer(pypto_worker *w, int32_t rank, channel_message *message,
-                                 const char *what)
-{
-    char who[64];
-    consumer_text(w, rank, who, sizeof who);
-    if (channel_receive(w->processes[rank].channel, -1, message) != CHANNEL_OK ||
-        message->type != MESSAGE_ANSWER || message->bytes != sizeof(answer_message)) {
-        char how[64] = "unknown status";
-        if (!w->seg.transport->one_process) {
-            process_kill(&w->processes[rank]);
-            process_describe_exit(&w->processes[rank], how, sizeof how);
-        }
-        return diag_status(DIAG_WORKER_START, NULL, "%s (pid %lld) ended (%s) %s", who,
-                           (long long)w->processes[rank].pid, how, what);
-    }
-    const answer_message *answer = (const answer_message *)(const void *)message->payload;
-    if (answer->ok != 0)
-        return STATUS_OK;
-    return diag_status(DIAG_WORKER_START, NULL, "%s failed %s: %s", who, what, answer->text);
-}
-
-pypto_status workers_await_answer(pypto_worker *w, int32_t consumer, const char *what)
-{
-    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
-    pypto_status status =
-        message == NULL ? diag_no_memory() : await_answer(w, consumer, message, what);
-    alloc_free(message);
-    return status;
-}
-
-static pypto_status await_answers(pypto_worker *w, const char *what)
-{
-    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
-    if (message == NULL)
-        return diag_no_memory();
-    pypto_status status = STATUS_OK;
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        status = await_answer(w, rank, message, what);
-    alloc_free(message);
-    return status;
-}
-
-static pypto_status start_ranks(pypto_worker *w, const char *title)
-{
-    arena *a = arena_create();
-    jmp_buf out_of_memory;
-    if (a == NULL)
-        return diag_no_memory();
-    if (setjmp(out_of_memory) != 0) {
-        arena_destroy(a);
-        return diag_no_memory();
-    }
-    arena_set_recovery(a, &out_of_memory);
-    const char *program = NULL;
-    pypto_status status =
-        w->start == PYPTO_START_EXEC ? find_worker_program(a, &program) : STATUS_OK;
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        status = start_rank(w, rank, program, title);
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        status = greet_rank(w, rank);
-    if (status_ok(status))
-        status = await_answers(w, "at start");
-    arena_destroy(a);
-    return status;
-}
+/* ---- creating ---- */
 
 static pypto_status init_memory(pypto_worker *w)
 {
@@ -306,6 +118,8 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->records = (kept_records){.what = PYPTO_RECORDS_INIT};
     w->persistent = options->persistent;
     w->shared_only = options->shared_only;
+    w->startup_timeout_ns =
+        options->startup_timeout_ns > 0 ? options->startup_timeout_ns : DEFAULT_STARTUP_NS;
     if (w->persistent != PYPTO_PERSISTENT_OFF)
         w->kept = alloc_zeroed(RANK_PROGRAMS, (int64_t)sizeof *w->kept);
     w->device_ids = alloc_zeroed(n, (int64_t)sizeof *w->device_ids);
@@ -388,8 +202,13 @@ static pypto_status send_program(pypto_worker *w, const pypto_program *program, 
             status = diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
     os_close(&fd);
     if (status_ok(status))
-        status = await_answers(w, "while loading the program");
+        status = answers_await(w, 0, w->device_count, CALL_FOREVER, "the loading of the program");
     return status_ok(status) ? subs_load(w, program, id) : status;
+}
+
+bool workers_interrupted(const pypto_worker *w)
+{
+    return w->interrupted != NULL && w->interrupted(w->interrupt_context);
 }
 
 bool workers_full(const pypto_worker *w)
@@ -426,20 +245,6 @@ pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id)
 
 /* ---- files ---- */
 
-/* Takes the answers of the first `count` ranks; true when all are good. */
-static bool ranks_agree(pypto_worker *w, int32_t count)
-{
-    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
-    bool agree = message != NULL;
-    for (int32_t rank = 0; message != NULL && rank < count; ++rank) {
-        const answer_message *answer = (const answer_message *)(const void *)message->payload;
-        agree = channel_receive(w->processes[rank].channel, -1, message) == CHANNEL_OK &&
-                message->type == MESSAGE_ANSWER && answer->ok != 0 && agree;
-    }
-    alloc_free(message);
-    return agree;
-}
-
 bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool *writable)
 {
     if (!w->usable)
@@ -458,7 +263,7 @@ bool workers_attach(pypto_worker *w, int64_t offset, int64_t bytes, int fd, bool
                                                   &message, sizeof message, &fd, 1) == CHANNEL_OK)
         ++sent;
     /* A rank that is gone is reported by the call that waits for it. */
-    if (ranks_agree(w, sent) && sent == w->device_count && subs_attach(w, &message, fd))
+    if (answers_agree(w, sent) && sent == w->device_count && subs_attach(w, &message, fd))
         return true;
     workers_detach(w, offset, bytes);
     return false;

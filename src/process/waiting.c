@@ -99,6 +99,39 @@ void host_relay_end(int event)
     pthread_mutex_unlock(&relay_lock);
 }
 
+/* What poll() says of the event, which is fds[0]. */
+static unsigned after_poll(const struct pollfd *fds, int ready, uint32_t *signals_seen)
+{
+    unsigned wake = 0;
+    if (ready < 0)
+        wake |= HOST_WAKE_SIGNAL;
+    if (ready == 0)
+        wake |= HOST_WAKE_TIMEOUT;
+    if (ready > 0 && fds[0].revents != 0) {
+        uint64_t value;
+        ssize_t got = read(fds[0].fd, &value, sizeof value);
+        (void)got;
+        wake |= HOST_WAKE_EVENT;
+    }
+    const uint32_t signals = atomic_load_explicit(&relay_signals, memory_order_relaxed);
+    if (signals != *signals_seen)
+        wake |= HOST_WAKE_SIGNAL;
+    *signals_seen = signals;
+    return wake;
+}
+
+unsigned host_wait_messages(int event, const process *processes, const bool *awaited, int32_t count,
+                            int32_t timeout_ms, uint32_t *signals_seen)
+{
+    struct pollfd fds[2 * MAX_PROCESSES + 1];
+    fds[0] = (struct pollfd){.fd = event, .events = POLLIN};
+    for (int32_t i = 0; i < count; ++i) { /* -1 is ignored */
+        fds[2 * i + 1] = (struct pollfd){awaited[i] ? processes[i].channel : -1, POLLIN, 0};
+        fds[2 * i + 2] = (struct pollfd){awaited[i] ? processes[i].pidfd : -1, POLLIN, 0};
+    }
+    return after_poll(fds, poll(fds, 2 * (nfds_t)count + 1, timeout_ms), signals_seen);
+}
+
 unsigned host_wait(int event, const process *processes, int32_t count, int32_t timeout_ms,
                    uint32_t *signals_seen)
 {
@@ -112,22 +145,8 @@ unsigned host_wait(int event, const process *processes, int32_t count, int32_t t
         fds[i + 1] =
             (struct pollfd){.fd = processes[i].reaped ? -1 : fd, .events = has_pidfd ? POLLIN : 0};
     }
-    int ready = poll(fds, (nfds_t)count + 1, timeout_ms);
-    unsigned wake = 0;
-    if (ready < 0)
-        wake |= HOST_WAKE_SIGNAL;
-    if (ready == 0)
-        wake |= HOST_WAKE_TIMEOUT;
-    if (ready > 0 && fds[0].revents != 0) {
-        uint64_t value;
-        ssize_t got = read(event, &value, sizeof value);
-        (void)got;
-        wake |= HOST_WAKE_EVENT;
-    }
-    const uint32_t signals = atomic_load_explicit(&relay_signals, memory_order_relaxed);
-    if (signals != *signals_seen)
-        wake |= HOST_WAKE_SIGNAL;
-    *signals_seen = signals;
+    const int ready = poll(fds, (nfds_t)count + 1, timeout_ms);
+    unsigned wake = after_poll(fds, ready, signals_seen);
     for (int32_t i = 0; ready > 0 && i < count; ++i)
         if (fds[i + 1].revents != 0)
             wake |= HOST_WAKE_DEATH;

@@ -32,6 +32,10 @@ void host_yield(void);
 unsigned host_wait(int event, const process *processes, int32_t count, int32_t timeout_ms,
                    uint32_t *signals_seen);
 
+/* The same while messages of those that are `awaited` are: one that has come, or the end of one of them, wakes, too. */
+unsigned host_wait_messages(int event, const process *processes, const bool *awaited, int32_t count,
+                            int32_t timeout_ms, uint32_t *signals_seen);
+
 /* Between begin and end, SIGINT also rings `event`. Returns the number of signals relayed so far. A
  * signal that came before is the caller's to ask for. Thread-safe; calls of different threads may
  * overlap. */

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -245,10 +246,12 @@ PROGRAM(flood_program, flood_entry);
 
 /* ---- running ---- */
 
-static bool always_interrupted(void *context)
+static bool wants_interrupt;
+
+static bool interrupted_if_wanted(void *context)
 {
     (void)context;
-    return true;
+    return wants_interrupt;
 }
 
 static pypto_worker *make_worker(pypto_start start, int32_t ranks, bool (*interrupted)(void *))
@@ -366,12 +369,37 @@ static void test_a_cancelled_wait_leaves_the_set_usable(void **state)
 {
     (void)state;
     for (int s = 0; s < START_COUNT; ++s) {
-        pypto_worker *worker = make_worker(starts[s], 2, always_interrupted);
-        pypto_status status = run(worker, &rounds_program, 1000000);
+        pypto_worker *worker = make_worker(starts[s], 2, interrupted_if_wanted);
+        pypto_status status = run(worker, &rounds_program, 1); /* loads the program */
+        assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+        wants_interrupt = true;
+        status = run(worker, &rounds_program, 1000000);
+        wants_interrupt = false;
         assert_int_equal(status.kind, PYPTO_ERROR_INTERRUPTED);
         pypto_status_clear(&status);
         assert_true(pypto_worker_usable(worker));
         pypto_worker_close(worker);
+    }
+}
+
+static void test_a_start_that_is_cancelled_leaves_nothing(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {0, 1};
+    for (int s = 0; s < START_COUNT; ++s) {
+        pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
+        options.device_ids = ids;
+        options.device_count = 2;
+        options.start = starts[s];
+        options.interrupted = interrupted_if_wanted;
+        wants_interrupt = true;
+        pypto_worker *worker;
+        pypto_status status = pypto_worker_create(&options, &worker);
+        wants_interrupt = false;
+        assert_int_equal(status.kind, PYPTO_ERROR_INTERRUPTED);
+        assert_null(worker);
+        pypto_status_clear(&status);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     }
 }
 
@@ -461,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_failures_name_the_first_cause),
         cmocka_unit_test(test_windows_are_zero_at_every_call),
         cmocka_unit_test(test_a_cancelled_wait_leaves_the_set_usable),
+        cmocka_unit_test(test_a_start_that_is_cancelled_leaves_nothing),
 #ifndef NO_FORK
         cmocka_unit_test(test_a_crash_is_reported_with_rank_signal_and_line),
         cmocka_unit_test(test_a_rank_that_does_not_run_keeps_the_set_usable),

@@ -106,7 +106,7 @@ class DistributedWorker(StackedMemory):
                               these names; each gets one sequence of mapped arguments
     sub_worker_overrides      the former name of callbacks
     inherited_host_tensors    accepted: any tensor may be passed at any time, it need not exist now
-    startup_timeout_s         accepted, positive: a worker that cannot start says so at once
+    startup_timeout_s         seconds within which all workers have to be ready, else RuntimeError; None: 300
     shared_only               refuse tensors that would have to be copied, because they are not in shared memory
                               (TypeError); None: as the environment variable PYPTO_SHARED_ONLY says
 
@@ -137,7 +137,7 @@ class DistributedWorker(StackedMemory):
             raise PyptoValueError("reset_persistent_windows=True requires persistent=True")
         keeps = persistent and reset_persistent_windows is False
         self._inherited_host_tensors = _checked_inherited(inherited_host_tensors)
-        _check_startup_timeout(startup_timeout_s)
+        startup_timeout_ns = _startup_nanoseconds(startup_timeout_s)
         _check_config(config)
         programs = _checked_programs(compiled_or_list)
         self._programs = {program: program._program for program in programs}
@@ -155,7 +155,12 @@ class DistributedWorker(StackedMemory):
         if shared_only is None:
             shared_only = os.environ.get("PYPTO_SHARED_ONLY", "") not in ("", "0")
         self._native = _core.Worker(
-            self.device_ids, _title(first.name), mode, bool(shared_only), bound
+            self.device_ids,
+            _title(first.name),
+            mode,
+            bool(shared_only),
+            bound,
+            startup_timeout_ns,
         )
         for native in self._programs.values():
             self._native.load(native)
@@ -362,12 +367,13 @@ def _nanoseconds(timeout: Any) -> int:
     return min(int(timeout * 1e9), 2**62)
 
 
-def _check_startup_timeout(seconds: Any) -> None:
+def _startup_nanoseconds(seconds: Any) -> int:
     if seconds is None:
-        return
+        return 0
     good = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not good or not math.isfinite(seconds) or seconds <= 0:
         raise PyptoValueError(f"startup_timeout_s must be positive finite seconds, got {seconds!r}")
+    return max(1, min(int(seconds * 1e9), 2**62))
 
 
 def _check_config(config: Any) -> None:
