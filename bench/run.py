@@ -22,6 +22,7 @@ from beside import PAIRS, beside
 ROOT = Path(__file__).resolve().parent.parent
 QUICKSTART = ROOT / "examples" / "quickstart.py"
 SPLIT = ROOT / "bench" / "quickstart_split.py"
+DISPATCH = ROOT / "bench" / "dispatch.py"
 COMPILE_SIZE = ROOT / "bench" / "compile_size.py"
 # What the quick start imports besides pypto: the floor below which no script of its kind can be.
 IMPORTS = "import torch, numpy"
@@ -126,6 +127,11 @@ def native(program, ranks):
             print(f"  {name:<34} {unit:<3} {float(median):10.3f}")
 
 
+def calls():
+    """What a call costs from Python: dispatch.py has its own table."""
+    subprocess.run([sys.executable, str(DISPATCH)], check=True)
+
+
 def transfers(program):
     """One-sided transfers beside memcpy between the same addresses, and the share of their checks."""
     print("Transfers, P=2                                    median        min        max")
@@ -159,6 +165,7 @@ def main():
     long_programs(options.rounds)
     for ranks in (2, 4):
         native(options.native, ranks)
+    calls()
     transfers(options.native.with_name("transfers"))
     for pair in PAIRS:
         beside(pair, options.peer_rounds, options.native.parent)
