@@ -6,8 +6,9 @@ machines this runs on are shared.
     prepared, one-shot        a call of a compiled program with an empty kernel, back to back
     ... after idleness        the same after 20 ms without one
     submit ... result         two calls in flight, per call
-    per argument              what a further tensor of 64 elements costs: copied, and in place
-    staging                   copying 64 MiB in, beside the fastest of memcpy in the same batch
+    per argument              what a further tensor of 64 elements costs, from calls with one and with nine: of NumPy and of
+                              torch, copied and in place
+    staging                   a call that copies 64 MiB in, by the time of a memcpy: fastest of three each, in the same batch
 """
 
 import argparse
@@ -87,18 +88,29 @@ def in_flight(worker, program, arguments, count):
 
 
 class Rows:
-    """Named lists of measurements, and their differences batch by batch."""
+    """Named lists of measurements, and what medians and fastest batches of two of them say of a further argument."""
 
     def __init__(self):
         self.rows = {}
+        self.pairs = []
 
     def add(self, name, value):
         self.rows.setdefault(name, []).append(value)
+
+    def add_argument(self, name, one, nine):
+        self.add(f"one argument, {name}", one)
+        self.add(f"nine arguments, {name}", nine)
+        if name not in self.pairs:
+            self.pairs.append(name)
 
     def show(self):
         print(f"{'us, P=2':<44}{'median':>10}{'fastest':>10}{'slowest':>10}")
         for name, values in self.rows.items():
             print(f"  {name:<42}{statistics.median(values):10.2f}{min(values):10.2f}{max(values):10.2f}  n={len(values)}")
+        for name in self.pairs:
+            one, nine = self.rows[f"one argument, {name}"], self.rows[f"nine arguments, {name}"]
+            each = [(pick(nine) - pick(one)) / 8 for pick in (statistics.median, min)]
+            print(f"  {'per argument, ' + name:<42}{each[0]:10.2f}{each[1]:10.2f}")
 
 
 def main():
@@ -106,9 +118,16 @@ def main():
     parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--calls", type=int, default=200)
     options = parser.parse_args()
+    import torch
+
     x = np.ones((2, N), np.float32)
-    many = [np.ones((2, N), np.float32) for _ in range(9)]
-    shared = [empty_shared((2, N)) for _ in range(9)]
+    kinds = {
+        "NumPy, copied": lambda: np.ones((2, N), np.float32),
+        "NumPy, in place": lambda: empty_shared((2, N)),
+        "torch, copied": lambda: torch.ones(2, N),
+        "torch, in place": lambda: torch.ones(2, N).share_memory_(),
+    }
+    tensors = {name: [make() for _ in range(9)] for name, make in kinds.items()}
     huge = np.ones((2, 8 << 20), np.float32)
     target = np.empty_like(huge)
     small, wide, big = one.compile(config=CONFIG), nine.compile(config=CONFIG), large.compile(config=CONFIG)
@@ -118,23 +137,21 @@ def main():
             return lambda: worker.run(program, *arguments)
 
         prepared, one_shot = call_of(small, [x]), lambda: small(x)
-        in_place = call_of(small, [shared[0]])
-        wide_copied, wide_shared = call_of(wide, many), call_of(wide, shared)
         staged = call_of(big, [huge])
-        for call in (prepared, in_place, wide_copied, wide_shared, one_shot, staged):
+        arguments = {name: (call_of(small, of[:1]), call_of(wide, of)) for name, of in tensors.items()}
+        for call in (prepared, one_shot, staged, *(call for pair in arguments.values() for call in pair)):
             per_call(call, 3)
         for _ in range(options.batches):
-            rows.add("prepared, copied", base := per_call(prepared, options.calls))
-            rows.add("prepared, in place", base_shared := per_call(in_place, options.calls))
+            rows.add("prepared", per_call(prepared, options.calls))
             rows.add("prepared, after idleness", after_idleness(prepared))
             rows.add("submit ... result, two in flight", in_flight(worker, small, [x], options.calls))
-            rows.add("per argument, copied", (per_call(wide_copied, options.calls) - base) / 8)
-            rows.add("per argument, in place", (per_call(wide_shared, options.calls) - base_shared) / 8)
             rows.add("one-shot", per_call(one_shot, options.calls))
             rows.add("one-shot, after idleness", after_idleness(one_shot))
-            copy = min(per_call(lambda: np.copyto(target, huge), 1) for _ in range(2))
-            stage = min(per_call(staged, 1) for _ in range(2))
-            rows.add("staging 64 MiB : memcpy (ratio)", stage / copy)
+            for name, (with_one, with_nine) in arguments.items():
+                rows.add_argument(name, per_call(with_one, options.calls), per_call(with_nine, options.calls))
+            copy = min(per_call(lambda: np.copyto(target, huge), 1) for _ in range(3))
+            stage = min(per_call(staged, 1) for _ in range(3))
+            rows.add("staging 64 MiB, times memcpy", stage / copy)
     shutdown()
     rows.show()
 

@@ -25,14 +25,17 @@ const pld_function *program_host(program_object *self)
     return table->functions[table->host];
 }
 
-PyObject *program_names(const pld_function *host)
+PyObject *program_names(program_object *program, const pld_function *host)
 {
+    if (program->names != NULL)
+        return Py_NewRef(program->names);
     PyObject *names = PyTuple_New(host->nparams);
     for (int32_t i = 0; names != NULL && i < host->nparams; i++) {
         PyObject *name = PyUnicode_FromString(host->params[i].name);
         if (name == NULL || PyTuple_SetItem(names, i, name) < 0) /* takes the reference */
             Py_CLEAR(names);
     }
+    program->names = Py_XNewRef(names);
     return names;
 }
 
@@ -146,7 +149,7 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     options.records = records.given ? &records.what : NULL;
     options.lint = (pypto_lint)lint;
     const pld_function *host = program_host(self);
-    names = host == NULL ? NULL : program_names(host);
+    names = host == NULL ? NULL : program_names(self, host);
     call_arguments held = {0};
     if (good && names != NULL && read_transport(&options.start) &&
         read_device_ids(ids, &device_ids, &options.device_count) &&
@@ -255,6 +258,7 @@ static void program_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     pypto_program_release(self->program);
     Py_XDECREF(self->subs);
+    Py_XDECREF(self->names);
     compile_output_clear(&self->output);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);

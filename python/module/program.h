@@ -10,6 +10,7 @@ typedef struct program_object {
     PyObject_HEAD compile_output output; /* owned */
     pypto_program *program;              /* owned; NULL until it is needed */
     PyObject *subs; /* list of the Functions that it calls in SubWorkers; NULL: not known */
+    PyObject *names;                     /* program_names(), once they were asked for */
 } program_object;
 
 /* The arguments of one call. */
@@ -23,7 +24,7 @@ typedef struct call_arguments {
 /* The host function's row in the program's table; NULL with an exception set. */
 const pld_function *program_host(program_object *self);
 /* A tuple of its parameters' names. */
-PyObject *program_names(const pld_function *host);
+PyObject *program_names(program_object *program, const pld_function *host);
 /* The arguments as the library takes them, PyMem; NULL with an exception set. */
 pypto_argument *program_arguments(const pld_function *host, const call_arguments *args);
 /* *ids is PyMem, also on failure. */

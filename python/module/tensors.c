@@ -81,6 +81,40 @@ static bool refuse_dims(const char *name, Py_ssize_t ndim)
                          (long long)ndim, PYPTO_MAX_DIMS);
 }
 
+/* ---- what has been seen ---- */
+
+/* Objects that came before, held, and what was found out about them: classes, and the element types and layouts of torch, each of
+ * which is one object. There are few; asking Python about each argument anew would cost most of what a call costs. The GIL
+ * protects it. */
+typedef struct memory {
+    PyObject *object;
+    int fact;
+} memory;
+
+#define REMEMBERED 16
+
+static bool recall(const memory *known, PyObject *object, int *fact)
+{
+    for (int i = 0; i < REMEMBERED && known[i].object != NULL; ++i) {
+        if (known[i].object == object) {
+            *fact = known[i].fact;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* When there is no room for it, it is found out again each time. */
+static void remember(memory *known, PyObject *object, int fact)
+{
+    for (int i = 0; i < REMEMBERED; ++i) {
+        if (known[i].object == NULL) {
+            known[i] = (memory){Py_NewRef(object), fact};
+            return;
+        }
+    }
+}
+
 /* ---- torch ---- */
 
 /* Whether the object is of a class of torch, or of one derived from such a class, with memory. */
@@ -114,14 +148,25 @@ static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
         {"torch.bool", PYPTO_BOOL},     {"torch.uint16", PYPTO_UINT16},
         {"torch.uint32", PYPTO_UINT32}, {"torch.uint64", PYPTO_UINT64},
     };
-    PyObject *words = text_of(value, "dtype");
-    if (words == NULL)
-        return false;
+    static memory seen[REMEMBERED];
+    PyObject *object = PyObject_GetAttrString(value, "dtype");
+    int fact;
+    if (object != NULL && recall(seen, object, &fact)) {
+        Py_DECREF(object);
+        *dtype = (pypto_dtype)fact;
+        return true;
+    }
+    PyObject *words = object == NULL ? NULL : PyObject_Str(object);
     bool found = false;
-    for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof *known && words != NULL && !found; i++) {
         found = text_is(words, known[i].text);
         *dtype = known[i].dtype;
     }
+    if (found)
+        remember(seen, object, (int)*dtype);
+    Py_XDECREF(object);
+    if (words == NULL)
+        return false;
     if (!found)
         errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported torch dtype %s of argument %s",
                       utf8(words), name);
@@ -132,6 +177,18 @@ static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
 /* Only dense tensors in this machine's memory have an address that can be used. */
 static bool torch_is_host(PyObject *value, const char *name)
 {
+    static memory dense[REMEMBERED];
+    PyObject *kind = PyObject_GetAttrString(value, "layout");
+    PyObject *cpu = kind == NULL ? NULL : PyObject_GetAttrString(value, "is_cpu");
+    int fact;
+    const bool plain = cpu == Py_True && recall(dense, kind, &fact);
+    const bool remembers = cpu == Py_True;
+    Py_XDECREF(cpu);
+    if (plain) {
+        Py_DECREF(kind);
+        return true;
+    }
+    PyErr_Clear(); /* said again below */
     PyObject *layout = text_of(value, "layout");
     PyObject *device = PyObject_GetAttrString(value, "device");
     PyObject *type = device == NULL ? NULL : text_of(device, "type");
@@ -148,6 +205,9 @@ static bool torch_is_host(PyObject *value, const char *name)
         else
             good = true;
     }
+    if (good && remembers)
+        remember(dense, kind, 1);
+    Py_XDECREF(kind);
     Py_XDECREF(layout);
     Py_XDECREF(device);
     Py_XDECREF(type);
@@ -379,13 +439,22 @@ static bool hold_dlpack(PyObject *value, const char *name, held_argument *held)
 
 /* ---- the ways in ---- */
 
+enum { IS_TORCH, IS_BUFFER };
+
 bool tensor_hold(PyObject *value, const char *name, held_argument *held)
 {
     *held = (held_argument){.argument.kind = PLD_ARG_TENSOR};
     if (PyLong_Check(value) || PyFloat_Check(value)) /* bool is an int */
         return number_hold(value, name, held);
-    if (is_torch(value))
+    static memory classes[REMEMBERED];
+    PyObject *type = (PyObject *)Py_TYPE(value);
+    int fact;
+    if (recall(classes, type, &fact))
+        return fact == IS_TORCH ? hold_torch(value, name, held) : hold_buffer(value, name, held);
+    if (is_torch(value)) {
+        remember(classes, type, IS_TORCH);
         return hold_torch(value, name, held);
+    }
     PyObject *number = numpy_number(value);
     if (number == NULL)
         number = ctypes_number(value, &held->ctype);
@@ -394,8 +463,11 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held)
         Py_DECREF(number);
         return good;
     }
-    if (PyObject_CheckBuffer(value))
+    if (PyObject_CheckBuffer(value)) {
+        /* A class may be a tensor of torch by what its objects have; one that has a buffer has it in all. */
+        remember(classes, type, IS_BUFFER);
         return hold_buffer(value, name, held);
+    }
     if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__dlpack__"))
         return hold_dlpack(value, name, held);
     if (resident_is(value))

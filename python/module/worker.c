@@ -286,7 +286,7 @@ static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
         return NULL;
     call.lint = (pypto_lint)lint;
     const pld_function *host = program_host(call.program);
-    PyObject *names = host == NULL ? NULL : program_names(host);
+    PyObject *names = host == NULL ? NULL : program_names(call.program, host);
     pypto_argument *list = NULL;
     PyObject *result = NULL;
     if (records_read(wanted, &call.records) && names != NULL &&
