@@ -1,0 +1,335 @@
+"""What the calling program may be doing: threads of its own, forks, processes of multiprocessing, several worker sets; Ctrl-C in
+every state; memory that does not suffice. Calls are right, and in the end nothing is left."""
+
+import os
+import signal
+import time
+
+import pytest
+from processes import assert_all_gone, wait_for_line
+
+BARRIER = """
+for peer in pl.range(n):
+    if peer != me:
+        pld.system.notify(signal, peer=peer, offsets=[me, 0], value=1, op=pld.NotifyOp.AtomicAdd)
+for src in pl.range(n):
+    if src != me:
+        pld.system.wait(signal, offsets=[src, 0], expected=1, cmp=pld.WaitCmp.Ge)
+"""
+# Computes for as long as its input says.
+COMPUTE = """
+for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
+    acc = pl.mul(acc, 0.9999999)
+"""
+HELPERS = """
+compiled = host.compile(inputs, outputs, config=CONFIG)
+
+def good(call, times=5):
+    for k in range(times):
+        x = np.full_like(inputs, k)
+        y = np.zeros_like(x)
+        call(x, y)
+        if not (y == x).all():
+            return False
+    return True
+
+def left():
+    children = open(f"/proc/self/task/{os.getpid()}/children").read().split()
+    return len(children), open("/proc/self/maps").read().count("memfd")
+"""
+ALL_KINDS = """
+with compiled.prepare() as worker, compiled.prepare() as other:
+    print("PREPARED", good(worker), good(other))
+    h = [worker.submit(compiled, inputs, outputs), other.submit(compiled, inputs, np.zeros_like(outputs))]
+    print("SUBMITTED", [x.result() for x in h], (outputs == 1).all())
+    print("ONE-SHOT", good(compiled))
+"""
+BUSY = {
+    "OpenBLAS": """
+a = np.random.rand(600, 600)
+stop = False
+def busy():
+    while not stop:
+        a @ a
+a @ a
+""",
+    "torch with two threads": """
+import torch
+torch.set_num_threads(2)
+a = torch.rand(600, 600)
+stop = False
+def busy():
+    while not stop:
+        a @ a
+a @ a
+""",
+    "Python": """
+stop = False
+def busy():
+    n = 0
+    while not stop:
+        n += 1
+""",
+}
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("kind", BUSY)
+def test_threads_that_are_busy(script, kind, transport):
+    s = script(
+        BARRIER,
+        HELPERS + BUSY[kind] + "threads = [threading.Thread(target=busy) for _ in range(2)]\n"
+        "for t in threads: t.start()\n"
+        "try:\n" + "".join(f"    {line}\n" for line in ALL_KINDS.strip().splitlines()) + "finally:\n    stop = True\n"
+        "for t in threads: t.join()\nshutdown()\nprint('LEFT', left())",
+    )
+    code, out, err = s.run(timeout=120, PYPTO_TRANSPORT=transport)
+    assert code == 0, err
+    assert "PREPARED True True" in out and "SUBMITTED [None, None] True" in out and "ONE-SHOT True" in out
+    assert "LEFT (0, 0)" in out
+
+
+CHILDREN = {
+    "that does nothing": "os._exit(0)",
+    "that ends as Python does": "sys.exit(0)",
+    "that closes the worker": "worker.close(); os._exit(0)",
+    "that drops the worker": "del worker; import gc; gc.collect(); os._exit(0)",
+    "that may not use it": """
+try:
+    worker(inputs, outputs)
+    os._exit(1)
+except RuntimeError as error:
+    os._exit(0 if "belongs to the process" in str(error) else 2)
+""",
+    "with calls of its own": "os._exit(0 if good(compiled) else 1)",
+    "with a worker of its own": """
+with compiled.prepare() as own:
+    fine = good(own)
+shutdown()
+os._exit(0 if fine and left()[0] == 0 else 1)
+""",
+}
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("child", CHILDREN)
+def test_a_forked_child(script, child, transport):
+    """With a call in flight. The parent's workers go on, whatever it does."""
+    body = "".join(f"    {line}\n" for line in CHILDREN[child].strip().splitlines())
+    s = script(
+        BARRIER,
+        HELPERS
+        + "good(compiled)\nworker = compiled.prepare()\nhandle = worker.submit(compiled, inputs, outputs)\n"
+        + f"child = os.fork()\nif child == 0:\n{body}"
+        + """
+print("CHILD", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+handle.result()
+print("RESULT", (outputs == 1).all(), good(worker), good(compiled))
+worker.close()
+shutdown()
+print("LEFT", left())
+""",
+    )
+    code, out, err = s.run(timeout=60, PYPTO_TRANSPORT=transport)
+    assert code == 0, err
+    assert "CHILD 0" in out and "RESULT True True True" in out and "LEFT (0, 0)" in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_of_multiprocessing(script, method):
+    s = script(
+        BARRIER,
+        HELPERS
+        + f"""
+def job(number):
+    with compiled.prepare() as worker:
+        return number, good(worker), good(compiled, 2)
+
+if __name__ == "__main__":
+    import multiprocessing
+    with compiled.prepare() as worker, multiprocessing.get_context("{method}").Pool(2) as pool:
+        results = pool.map_async(job, range(4))
+        print("OURS", good(worker, 20))
+        print("THEIRS", results.get(90))
+        pool.close()
+        pool.join()
+    shutdown()
+    if "{method}" == "spawn":  # its resource tracker stays
+        print("MAPS", left()[1])
+    else:
+        print("LEFT", left())
+""",
+    )
+    code, out, err = s.run(timeout=120)
+    assert code == 0, err
+    assert "OURS True" in out and "THEIRS " + str([(k, True, True) for k in range(4)]) in out
+    assert "LEFT (0, 0)" in out or "MAPS 0" in out
+
+
+def test_other_threads_run_while_one_waits_and_sets_do_not_wait_for_each_other(script):
+    s = script(
+        COMPUTE,
+        HELPERS
+        + """
+slow = np.full_like(inputs, 30_000_000)
+fast = np.zeros_like(inputs)
+with compiled.prepare() as one, compiled.prepare() as other:
+    one(fast, outputs), other(fast, outputs)
+    order, turns = [], 0
+    def long():
+        one(slow, np.zeros_like(slow))
+        order.append("slow")
+    t = threading.Thread(target=long)
+    t.start()
+    while not one._native.pids or turns < 5:
+        other(fast, outputs)
+        order.append("fast")
+        turns += 1
+    t.join()
+print("ORDER", order[:5], order[-1])
+""",
+    )
+    code, out, err = s.run(timeout=120)
+    assert code == 0, err
+    assert f"ORDER {['fast'] * 5} slow" in out
+
+
+STATES = {
+    "run": "worker(inputs, outputs)",
+    "submit of a third": "[worker.submit(compiled, inputs, np.zeros_like(outputs)) for _ in range(3)]",
+    "result": "worker.submit(compiled, inputs, outputs).result()",
+    "wait with a limit": "worker.submit(compiled, inputs, outputs).wait(60)",
+    "done": """
+handle = worker.submit(compiled, inputs, outputs)
+while not handle.done:
+    pass
+""",
+    "close": "worker.submit(compiled, inputs, outputs); worker.close()",
+    "free": """
+pointer = worker.malloc(64)
+worker.submit(compiled, inputs, outputs)
+worker.free(pointer)
+""",
+    "one-shot": "compiled(inputs, outputs)",
+    "the turn of another thread": """
+def theirs():
+    try:
+        worker(inputs, np.zeros_like(outputs))
+    except BaseException as error:  # Ctrl-C ends all that is in flight
+        print("THEIRS", type(error).__name__, flush=True)
+t = threading.Thread(target=theirs)
+t.start()
+time.sleep(0.05)
+worker(inputs, outputs)
+""",
+}
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("state", STATES)
+def test_ctrl_c_in_every_state(script, state, transport):
+    body = "".join(f"        {line}\n" for line in STATES[state].strip().splitlines())
+    s = script(
+        COMPUTE,
+        HELPERS
+        + f"""
+worker = compiled.prepare()
+worker(np.zeros_like(inputs), outputs), compiled(np.zeros_like(inputs), outputs)
+inputs[:] = 2.0**30
+print("GO", flush=True)
+start = time.monotonic()
+try:
+    try:
+{body}
+    finally:
+        seconds = time.monotonic() - start
+except KeyboardInterrupt:
+    print("INTERRUPTED", flush=True)
+for t in threading.enumerate():
+    if t is not threading.current_thread():
+        t.join()
+inputs[:] = 0
+if not worker.closed:
+    try:
+        worker(inputs, outputs)
+    except RuntimeError as error:
+        print("CLOSED", str(error).splitlines()[0])
+try:
+    worker.close()
+except BaseException as error:
+    print("CLOSE RAISED", type(error).__name__)
+with compiled.prepare() as worker:
+    print("NEXT", good(lambda x, y: (worker(np.zeros_like(x), y), np.copyto(y, x))))
+compiled(inputs, outputs)
+shutdown()
+print("LEFT", left())
+""",
+    )
+    process = s.start(PYPTO_TRANSPORT=transport)
+    wait_for_line(process, "GO")
+    time.sleep(0.4)
+    sent = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    wait_for_line(process, "INTERRUPTED")
+    assert time.monotonic() - sent < 10  # at once; generous for a loaded machine
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "NEXT True" in out and "LEFT (0, 0)" in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_memory_that_does_not_suffice(script, transport):
+    """An argument larger than the machine: the call fails, the worker goes on."""
+    s = script(
+        BARRIER,
+        HELPERS
+        + """
+import mmap
+from pypto.runtime import empty_shared
+
+@pl.jit.incore
+def touch(x: pl.Tensor[[SIZE], pl.FP32]):
+    pass
+
+@pl.jit
+def touch_chip(x: pl.Tensor[[SIZE], pl.FP32]):
+    touch(x)
+
+MANY = pl.dynamic("MANY")
+
+@pl.jit.host
+def wide(x: pl.Tensor[[NR, MANY], pl.FP32]):
+    for r in pl.range(2):
+        touch_chip(x[r, 0:SIZE], device=r)
+
+big = wide.compile(config=CONFIG)
+private = np.frombuffer(mmap.mmap(-1, 1 << 38, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000), np.float32)
+with compiled.prepare(extra_compiled=[big]) as worker:
+    for k in range(3):
+        try:
+            worker.run(big, private.reshape(2, -1))
+        except MemoryError as error:
+            print("MEMORY", "MiB" in str(error))
+        try:
+            empty_shared(1 << 45, np.int8)
+        except MemoryError as error:
+            print("MEMORY", "MiB" in str(error) or "larger" in str(error))
+        print("GOOD", good(lambda x, y: worker.run(compiled, x, y)))
+shutdown()
+print("LEFT", left())
+""",
+    )
+    code, out, err = s.run(timeout=60, PYPTO_TRANSPORT=transport)
+    assert code == 0, err
+    assert out.count("MEMORY True") == 6 and out.count("GOOD True") == 3 and "LEFT (0, 0)" in out
+
+
+def test_a_process_that_is_killed_in_a_call_leaves_nothing(script):
+    s = script(COMPUTE, HELPERS + 'worker = compiled.prepare()\ninputs[:] = 2.0**30\nh = worker.submit(compiled, inputs, outputs)\nprint("GO", *worker._native.pids, flush=True)\nh.result()')
+    process = s.start()
+    pids = [int(word) for word in wait_for_line(process, "GO").split()[1:]]
+    process.kill()
+    process.communicate()
+    assert_all_gone(pids)
