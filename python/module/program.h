@@ -9,8 +9,8 @@
 typedef struct program_object {
     PyObject_HEAD compile_output output; /* owned */
     pypto_program *program;              /* owned; NULL until it is needed */
-    PyObject *subs; /* list of the Functions that it calls in SubWorkers; NULL: not known */
-    PyObject *names;                     /* program_names(), once they were asked for */
+    PyObject *subs;  /* list of the Functions that it calls in SubWorkers; NULL: not known */
+    PyObject *names; /* program_names(), once they were asked for */
 } program_object;
 
 /* The arguments of one call. */

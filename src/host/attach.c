@@ -196,25 +196,31 @@ static attachment *attach(pypto_worker *w, const os_mapping *m, int fd, bool wri
     return NULL;
 }
 
-static bool known_closed(const pypto_worker *w, const os_mapping *m)
+/* Files that cannot be attached, so that they are not tried at each call. */
+static bool known_copied(const pypto_worker *w, const os_mapping *m)
 {
-    for (int32_t i = 0; i < KNOWN_CLOSED; ++i)
-        if (w->known_closed[i].inode == m->inode && w->known_closed[i].device == m->device)
+    for (int32_t i = 0; i < KNOWN_COPIED; ++i)
+        if (w->known_copied[i].inode == m->inode && w->known_copied[i].device == m->device)
             return true;
     return false;
+}
+
+static void note_copied(pypto_worker *w, const os_mapping *m)
+{
+    w->known_copied[w->next_copied++ % KNOWN_COPIED] = *m;
 }
 
 /* A descriptor of our own for the file of a mapping; -1: there is none. */
 static int open_again(pypto_worker *w, const os_mapping *m, int own, bool *writable)
 {
     *writable = true;
+    if (known_copied(w, m))
+        return -1;
     if (own >= 0)
         return os_duplicate(own);
-    if (known_closed(w, m))
-        return -1;
     const int fd = os_find_descriptor(m->device, m->inode, writable);
     if (fd < 0)
-        w->known_closed[w->next_closed++ % KNOWN_CLOSED] = *m;
+        note_copied(w, m);
     return fd;
 }
 
@@ -227,12 +233,12 @@ static attachment *attachment_of(pypto_worker *w, const os_mapping *m, int own, 
         if (a->device != m->device || a->inode != m->inode)
             continue;
         const bool sized = own < 0 && os_is_file(a->fd, a->device, a->inode, file_bytes);
-        if ((!sized || (whole_pages(*file_bytes) <= a->bytes || end <= a->bytes)) &&
-            (a->writable || !written))
+        const bool taken = a->used == w->file_clock; /* by another argument, as it is */
+        const bool reaches = !sized || whole_pages(*file_bytes) <= a->bytes;
+        if ((reaches || (taken && end <= a->bytes)) && (a->writable || !written))
             return a;
-        if (a->used == w->file_clock)
-            return NULL; /* another argument has it as it is */
-        runs_finish(w);
+        if (taken || a->users > 0)
+            return NULL; /* copied, until it can be attached anew */
         detach(w, a);
         break;
     }
@@ -243,6 +249,8 @@ static attachment *attachment_of(pypto_worker *w, const os_mapping *m, int own, 
     (void)os_is_file(fd, m->device, m->inode, file_bytes);
     sweep(w);
     attachment *a = attach(w, m, fd, writable);
+    if (a == NULL)
+        note_copied(w, m);
     return a != NULL && (a->writable || !written) ? a : NULL;
 }
 

@@ -140,7 +140,7 @@ typedef struct kept_records {
     char *directory;
 } kept_records;
 #define KNOWN_PRIVATE 16
-#define KNOWN_CLOSED 8
+#define KNOWN_COPIED 8
 
 struct pypto_worker {
     pthread_mutex_t turn; /* these four: turns.c */
@@ -190,8 +190,8 @@ struct pypto_worker {
     bool maps_quick;
     heap_block known_private[KNOWN_PRIVATE]; /* addresses and bytes */
     uint32_t next_private;
-    os_mapping known_closed[KNOWN_CLOSED]; /* files of which no descriptor was open */
-    uint32_t next_closed;
+    os_mapping known_copied[KNOWN_COPIED]; /* files that cannot be attached */
+    uint32_t next_copied;
     bool shared_only;
     int64_t startup_timeout_ns;
     int64_t copied_bytes;

@@ -361,6 +361,9 @@ static pypto_status prepare(pypto_worker *w, pypto_program *program, const pypto
         return diag_no_memory();
     status = attach_find(w, run->host.function, args, count, run->host.places);
     if (status_ok(status))
+        status =
+            check_usable(w, program); /* a file may have had to be sent to workers that were gone */
+    if (status_ok(status))
         *made = run;
     else
         run_discard(run);

@@ -219,7 +219,11 @@ def test_a_file_that_has_grown(work):
     handle.result()
     np.testing.assert_array_equal(small, expected(rows(), SLOW))
     np.testing.assert_array_equal(large, expected(rows(4), 1))
-    assert worker.copied_bytes == 2 * BYTES  # the inputs
+    # The inputs, and the grown part, because a call was using the file as it had been.
+    assert worker.copied_bytes == 4 * BYTES
+    worker(large, small, 1, 0)
+    np.testing.assert_array_equal(small, expected(expected(rows(4), 1), 1))
+    assert worker.copied_bytes == 4 * BYTES
     os.close(fd)
 
 
