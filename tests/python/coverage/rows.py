@@ -70,6 +70,7 @@ ROWS = {
 # What each program between ranks, and each example, exercises: the test that does, in the file of its row or in
 # the one that is named, or again the issue in which it arrives and why.
 EXAMPLE = "../test_examples.py test_example"
+VARIANTS = "../test_artifacts.py test_collectives_of_host_functions"
 EXERCISES = {
     "l3_notify_wait": {
         "a cell counted up around a ring, waited for, read": "test_notify_wait",
@@ -129,21 +130,50 @@ EXERCISES = {
     "l3_ring_sizing_prewarm": {"its program": "test_ring_sizing_prewarm", "sizes that are prepared": "test_prepared_sizes"},
     "l3_tuple_return": {"a tuple of outputs": "test_tuple_return"},
     "l3_parallel_reduce": {"results added by a Python function": "test_parallel_reduce"},
-    "l3_manual": {"its program": "test_manual"},
-    "l2_multi_orch": {"several wrappers, chosen by name": "test_l2_multi_orch"},
+    "l3_manual": {
+        "its program": "test_manual",
+        "run again from its output directory": "../test_reloaded.py test_a_program_for_one_device",
+    },
+    "l2_multi_orch": {
+        "several wrappers, chosen by name": "test_l2_multi_orch",
+        "an output directory of sources, with the kernels of each wrapper": "../test_artifacts.py "
+        "test_skip_ptoas_with_several_orchestrations",
+    },
     "l3_host_tensor_allreduce": {
         "no signal, rows of many lengths, FP32 and FP16": "test_without_signal",
         "three rounds on one signal": "test_three_rounds_on_one_signal",
         "Max, Min, Prod": "test_operators",
+        "a folder of its output directory": VARIANTS,
     },
     "l3_host_tensor_allreduce_multicore": {"lanes of signals, zero behind it, two rounds": "test_lanes"},
-    "l3_host_tensor_allreduce_ring": {"three rounds on one signal": "test_ring"},
-    "l3_host_tensor_barrier": {"publish, barrier, read a peer, twice": "test_host_barrier"},
-    "l3_host_tensor_broadcast": {"in a loop": "test_host_broadcast"},
-    "l3_host_tensor_reduce_scatter": {"in a loop": "test_host_reduce_scatter"},
-    "l3_host_tensor_allgather": {"windows of their own per round": "test_host_allgather"},
-    "l3_host_tensor_all_to_all": {"windows of their own per round": "test_host_all_to_all"},
-    "l3_host_tensor_all_to_all_v": {"ragged counts, five windows": "test_host_all_to_all_v"},
+    "l3_host_tensor_allreduce_ring": {
+        "three rounds on one signal": "test_ring",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_barrier": {
+        "publish, barrier, read a peer, twice": "test_host_barrier",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_broadcast": {
+        "in a loop": "test_host_broadcast",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_reduce_scatter": {
+        "in a loop": "test_host_reduce_scatter",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_allgather": {
+        "windows of their own per round": "test_host_allgather",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_all_to_all": {
+        "windows of their own per round": "test_host_all_to_all",
+        "a folder of its output directory": VARIANTS,
+    },
+    "l3_host_tensor_all_to_all_v": {
+        "ragged counts, five windows": "test_host_all_to_all_v",
+        "a folder of its output directory": VARIANTS,
+    },
     "01_hello_rank": {"the example": EXAMPLE},
     "02_programming_model": {"the example": EXAMPLE},
     "03_window_buffer": {"the example": EXAMPLE},
