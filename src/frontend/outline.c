@@ -306,10 +306,6 @@ dsl_value lower_as_task(lowering *fl, const op_call *call)
     s->operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
     for (int32_t i = 0; i < op->param_count; i++)
         s->operands[i] = operand_inside(&o, &call->operands[i], op->params[i].name);
-    for (int32_t i = 0; i < op->param_count; i++) {
-        if ((op->fences >> i & 1) != 0)
-            s->operands[i].var->uses |= PLD_FENCES;
-    }
     drop_unused(&o);
     ir_stmt *submission = emit_scope_call(&o, &request);
     if (fl->ir->plane == PLD_PLANE_HOST)

@@ -22,7 +22,7 @@
  *              well, where it becomes a task that does nothing else
  *   effects    which operands' storage it reads and writes: "r:source w:target"; an
  *              operand whose cells it notifies, or waits for: "n:target", "a:signal"; the signal of a
- *              collective: "c:signal", or of a barrier, which is a fence as a task of a wrapper: "f:signal"
+ *              collective: "c:signal", or of a barrier, which is a fence in a task of its own: "f:signal"
  *   rule       the type rule: a function of rules.h, shared by a family: given the operands it checks
  *              them and gives the result type
  *   emit       the C text, with placeholders:
@@ -144,7 +144,7 @@ typedef struct op_def {
     uint32_t notifies; /* bit i: sends signals through it, which counts as writing too */
     uint32_t awaits;   /* bit i: waits for signals in it, which counts as reading too */
     uint32_t
-        fences; /* bit i: a signal that all windows of its domain are ordered by, as a task of a wrapper */
+        fences; /* bit i: a signal that all windows of its domain are ordered by, in a task of its own */
     uint32_t signals; /* bit i: is the signal of a collective, which counts as both */
     op_rule rule;
     /* Another row that shares a spelling, for operands of another kind; NULL behind the last. */

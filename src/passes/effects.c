@@ -3,7 +3,11 @@
  * A window may be written through a parameter that is declared as input (a push to a peer), and one
  * that is declared InOut may only be waited on. The run-time orders the tasks of a dispatch by what
  * they do, so each window parameter of a kernel gets its uses here. Plain tensors need nothing: what
- * is not declared as output cannot be written. */
+ * is not declared as output cannot be written.
+ *
+ * A kernel that uses windows for barriers alone is a fence, whether a wrapper calls the barrier, a scope or a function:
+ * all it can be for is the order of the tasks around it. One that does more is ordered by what it does, for it may wait
+ * for a signal of a task behind it. */
 #include "base/diag.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -27,6 +31,7 @@ static uint32_t uses_of_operand(const ir_stmt *s, int32_t i)
     return ((op->notifies & bit) != 0 ? PLD_NOTIFIES
             : (op->writes & bit) != 0 ? PLD_WRITES
                                       : 0u) |
+           ((op->fences & bit) != 0 ? PLD_FENCES : 0u) |
            ((op->awaits & bit) != 0  ? PLD_AWAITS
             : (op->reads & bit) != 0 ? PLD_READS
                                      : 0u);
@@ -54,6 +59,17 @@ static void visit(void *context, ir_stmt *s)
     ir_visit_expr(s->step, visit_var, context);
 }
 
+static bool only_fences(const ir_function *f)
+{
+    for (int64_t i = 0; i < f->params.count; i++) {
+        const uint32_t uses = f->params.items[i]->uses;
+        if ((uses & ~(uint32_t)PLD_USES_NOTHING) != 0 &&
+            ((uses & PLD_FENCES) == 0 || (uses & (PLD_NOTIFIES | PLD_AWAITS)) != 0))
+            return false;
+    }
+    return true;
+}
+
 pypto_status pass_effects(ir_program *p)
 {
     for (int64_t i = 0; i < p->functions.count; i++) { /* callees come before callers */
@@ -61,8 +77,10 @@ pypto_status pass_effects(ir_program *p)
         if (f->plane != PLD_PLANE_CORE)
             continue;
         ir_visit_stmts(&f->body, visit, f);
+        const uint32_t dropped = only_fences(f) ? 0 : PLD_FENCES;
         for (int64_t k = 0; k < f->params.count; k++) {
             ir_var *param = f->params.items[k];
+            param->uses &= ~dropped;
             if (param->type.kind == IR_WINDOW && param->uses == 0)
                 param->uses = PLD_USES_NOTHING;
         }

@@ -557,6 +557,10 @@ def test_kernels_and_hosts_submit_nothing():
 # ---- a barrier as a task of a wrapper ----
 
 FENCED = """
+@pl.jit.incore
+def meet(signal: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]]):
+    pld.tensor.barrier(signal)
+
 Row = pl.Tensor[[1, 8], pl.INT32]
 Box = pld.DistributedTensor[[1, 8], pl.INT32]
 Cells = pld.DistributedTensor[[NR, 1], pl.INT32]
@@ -580,32 +584,57 @@ def host(x: pl.Tensor[[NR, 1, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 1, 8], pl.
 """
 
 
+BARRIERS = {
+    "wrapper": "pld.tensor.barrier(signal)",
+    "scope": "with pl.at(level=pl.Level.CORE_GROUP):\n            pld.tensor.barrier(signal)",
+    "kernel": "meet(signal)",
+}
+
+
+@pytest.mark.parametrize("place", BARRIERS)
 @pytest.mark.parametrize("ranks", [2, 5])
-def test_a_barrier_of_a_wrapper_comes_between_tasks_that_share_nothing_with_it(ranks, transport):
+def test_a_barrier_comes_between_tasks_that_share_nothing_with_it(ranks, place, transport):
     """They are in a window of its domain. A hundred times: without the order it goes wrong within a few."""
     body = """
     for i in pl.range(100):
         with pl.at(level=pl.Level.CORE_GROUP):
             pld.tensor.put(box, (me + 1) % n, x)
-        pld.tensor.barrier(signal)
+        BARRIER
         with pl.at(level=pl.Level.CORE_GROUP):
             y[:, :] = pl.add(y, box)
             box[:, :] = pl.tile.full([1, 8], pl.INT32, 0)
-        pld.tensor.barrier(signal)
-"""
+        BARRIER
+""".replace("BARRIER", BARRIERS[place])
     x = np.arange(1, ranks * 8 + 1, dtype=np.int32).reshape(ranks, 1, 8)
     y = np.zeros_like(x)
     from_text(FENCED.format(body=body))["host"](x, y, config=config(ranks))
     np.testing.assert_array_equal(y, 100 * np.roll(x, 1, axis=0))
 
 
-def test_a_barrier_of_a_wrapper_does_not_hold_up_waits(transport):
+@pytest.mark.parametrize("place", BARRIERS)
+def test_a_barrier_does_not_hold_up_waits(place, transport):
     """What a task waits for may come behind the barrier."""
     body = """
     with pl.at(level=pl.Level.CORE_GROUP):
         pld.system.wait(bell, [0, 0], 1, cmp=pld.WaitCmp.Ge)
         y[:, :] = x
-    pld.tensor.barrier(signal)
+    BARRIER
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.notify(bell, (me + 1) % n, [0, 0], 1, op=pld.NotifyOp.Set)
+""".replace("BARRIER", BARRIERS[place])
+    x = np.arange(24, dtype=np.int32).reshape(3, 1, 8)
+    y = np.zeros_like(x)
+    from_text(FENCED.format(body=body))["host"](x, y, config=config(3))
+    np.testing.assert_array_equal(y, x)
+
+
+def test_a_task_that_does_more_than_a_barrier_is_ordered_by_what_it_does(transport):
+    """It waits for what a task behind it tells it."""
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.tensor.barrier(signal)
+        pld.system.wait(bell, [0, 0], 1, cmp=pld.WaitCmp.Ge)
+        y[:, :] = x
     with pl.at(level=pl.Level.CORE_GROUP):
         pld.system.notify(bell, (me + 1) % n, [0, 0], 1, op=pld.NotifyOp.Set)
 """

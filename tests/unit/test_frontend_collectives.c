@@ -332,6 +332,27 @@ static void kernels_use_what_their_collectives_use(void **state)
     lowered_free(&l);
 }
 
+static void a_kernel_that_is_a_barrier_alone_is_a_fence(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source;
+        uint32_t uses;
+    } rows[] = {
+        {PROGRAM("    for i in pl.range(3):\n        pld.tensor.barrier(s)\n", ""),
+         PLD_READS | PLD_WRITES | PLD_FENCES},
+        {PROGRAM("    pld.tensor.barrier(s)\n    pld.tensor.allreduce(d, s)\n", ""),
+         PLD_READS | PLD_WRITES},
+        {PROGRAM("    pld.tensor.barrier(s)\n    pl.load(d, [0, 0], [1, N])\n", ""),
+         PLD_READS | PLD_WRITES},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lowered l = passed(rows[i].source);
+        assert_int_equal(uses_of(function_named(&l, "k"), "s"), rows[i].uses);
+        lowered_free(&l);
+    }
+}
+
 /* ---- marks ---- */
 
 /* Whether a word is one of those in a list with blanks between them. */
@@ -467,6 +488,7 @@ int main(void)
         cmocka_unit_test(general_operands_are_accepted),
         cmocka_unit_test(the_value_is_the_target),
         cmocka_unit_test(kernels_use_what_their_collectives_use),
+        cmocka_unit_test(a_kernel_that_is_a_barrier_alone_is_a_fence),
         cmocka_unit_test(buffers_of_signals_are_marked),
         cmocka_unit_test(other_ways_to_peers_are_seen),
         cmocka_unit_test(one_in_a_wrapper_is_a_task),
