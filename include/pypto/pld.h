@@ -358,6 +358,8 @@ PYPTO_API pld_task pld_submit(pld_core *core, const struct pld_function *kernel,
 PYPTO_API pld_task pld_submit_with(pld_core *core, const struct pld_function *kernel,
                                    const pld_arg *args, int32_t count,
                                    const pld_submit_options *options);
+/* `blocks`, for the options of a task that is to have so many; ends the wrapper with an error if that is none. */
+PYPTO_API int64_t pld_blocks(pld_core *core, int64_t blocks);
 /* A task that does nothing, over when those of `options->after` are. */
 PYPTO_API pld_task pld_submit_join(pld_core *core, const pld_submit_options *options);
 
@@ -484,6 +486,7 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_defer_wait(core, ...) (pld_line(core, __LINE__), pld_defer_wait(core, __VA_ARGS__))
 #define pld_submit(core, ...) (pld_line(core, __LINE__), pld_submit(core, __VA_ARGS__))
 #define pld_submit_with(core, ...) (pld_line(core, __LINE__), pld_submit_with(core, __VA_ARGS__))
+#define pld_blocks(core, ...) (pld_line(core, __LINE__), pld_blocks(core, __VA_ARGS__))
 #define pld_submit_join(core, ...) (pld_line(core, __LINE__), pld_submit_join(core, __VA_ARGS__))
 #define pld_await(core, ...) (pld_line(core, __LINE__), pld_await(core, __VA_ARGS__))
 #define pld_reshape(core, ...) (pld_line(core, __LINE__), pld_reshape(core, __VA_ARGS__))

@@ -121,9 +121,12 @@ static const char *emit_predicate(emitter *e, const ir_launch *l, const char *ta
     return name;
 }
 
-/* The variable that holds what `l` says. */
-static const char *emit_options(emitter *e, const ir_launch *l, const char *task)
+/* The variable that holds how the task is launched. */
+static const char *emit_options(emitter *e, const ir_stmt *s, const char *task)
 {
+    const ir_launch *l = s->launch;
+    const bool checks_blocks =
+        l->blocks != NULL && l->blocks->kind != IR_INT; /* constants are positive */
     text fields = {.a = e->a};
     text_add(&fields, "");
     if (l->after_count > 0) {
@@ -133,7 +136,9 @@ static const char *emit_options(emitter *e, const ir_launch *l, const char *task
     }
     if (l->tested != NULL)
         text_printf(&fields, ", .predicate = &%s", emit_predicate(e, l, task));
-    if (l->blocks != NULL)
+    if (checks_blocks)
+        text_printf(&fields, ", .blocks = pld_blocks(core, %s)", expr_int64(e, l->blocks));
+    else if (l->blocks != NULL)
         text_printf(&fields, ", .blocks = %s", expr_int64(e, l->blocks));
     if (l->manual)
         text_add(&fields, ", .manual = true");
@@ -143,6 +148,8 @@ static const char *emit_options(emitter *e, const ir_launch *l, const char *task
     if (l->marked_args != 0)
         text_printf(&fields, ", .marked_args = 0x%llx", (unsigned long long)l->marked_args);
     const char *name = emit_free_name(e, arena_printf(e->a, "%s_options", task));
+    if (checks_blocks)
+        emit_place(e, &s->span);
     emit_line(e, "const pld_submit_options %s = {%s};", name,
               fields.length > 2 ? fields.bytes + 2 : "0");
     return name;
@@ -187,7 +194,7 @@ static void emit_long_call(emitter *e, const ir_stmt *s, const char *const *args
                   "};");
     }
     if (s->launch != NULL)
-        options = arena_printf(e->a, "&%s", emit_options(e, s->launch, task));
+        options = arena_printf(e->a, "&%s", emit_options(e, s, task));
     const char *head = call_head(e, s, s->launch != NULL);
     emit_place(e, &s->span);
     if (callee == NULL)

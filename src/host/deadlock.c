@@ -108,6 +108,34 @@ static void add_place(text *out, const look *l, const signal_entry *e)
         text_printf(out, " at %s:%d", f->file, e->line);
 }
 
+/* What is wrong with the notifies that have come: a wait for == that they have passed; a count that they would make if they
+ * were added instead of set. */
+static void add_advice(text *line, const look *l, const wait_entry *wait)
+{
+    const _Atomic int32_t *cell =
+        (const _Atomic int32_t *)(const void *)(l->w->seg.base + wait->cell_offset);
+    const int32_t value = atomic_load_explicit(cell, memory_order_relaxed);
+    int64_t arrivals = 0;
+    const signal_entry *set = NULL;
+    for (int32_t sender = 0; sender < l->w->device_count; ++sender) {
+        const signal_entry *e = account(l, sender, wait->cell_offset);
+        if (e == NULL)
+            continue;
+        arrivals += atomic_load_explicit(&e->notifies, memory_order_relaxed);
+        set = e->set.line != 0 ? e : set;
+    }
+    if (wait->cmp == PLD_EQ && value > wait->expected && arrivals > 0)
+        text_printf(line,
+                    "; it is past %d, and a wait for == misses a value that is added to: use "
+                    "WaitCmp.Ge",
+                    wait->expected);
+    else if (set != NULL && value < wait->expected && arrivals >= wait->expected)
+        text_printf(
+            line,
+            "; %lld notifies have come, but to set a cell wipes out what was there: use NotifyOp.AtomicAdd",
+            (long long)arrivals);
+}
+
 /* Who has notified the cell that a rank waits for, behind the cell's name. */
 static void add_history(text *line, const look *l, int32_t rank)
 {
@@ -132,14 +160,7 @@ static void add_history(text *line, const look *l, int32_t rank)
         text_add(line, "; not by ");
         report_ranks(line, l->w, absent);
     }
-    const _Atomic int32_t *cell =
-        (const _Atomic int32_t *)(const void *)(l->w->seg.base + wait->cell_offset);
-    if (wait->cmp == PLD_EQ && atomic_load_explicit(cell, memory_order_relaxed) > wait->expected &&
-        senders != 0)
-        text_printf(line,
-                    "; it is past %d, and a wait for == misses a value that is added to: use "
-                    "WaitCmp.Ge",
-                    wait->expected);
+    add_advice(line, l, wait);
 }
 
 /* Ranks that wait for the same cell of theirs, which has the same history, share a line. */

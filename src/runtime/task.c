@@ -310,6 +310,15 @@ pld_task(pld_submit)(pld_core *core, const pld_function *kernel, const pld_arg *
     return (pld_submit_with)(core, kernel, args, count, NULL);
 }
 
+int64_t(pld_blocks)(pld_core *core, int64_t blocks)
+{
+    if (blocks <= 0)
+        task_fail(core, DIAG_KERNEL_FAILED,
+                  "a task cannot run as %lld blocks: the number must be positive",
+                  (long long)blocks);
+    return blocks;
+}
+
 pld_task(pld_submit_join)(pld_core *core, const pld_submit_options *options)
 {
     dispatch *d = need_wrapper(core, "submit tasks");

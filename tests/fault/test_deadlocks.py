@@ -180,6 +180,32 @@ PATTERNS = {
         ["it is past 1, and a wait for == misses a value that is added to: use WaitCmp.Ge"],
         [],
     ),
+    "arrivals are set instead of counted": (
+        3,
+        """
+        if me > 0:
+            pld.system.notify(signal, peer=0, offsets=[0, 0], value=1, op=pld.NotifyOp.MISTAKE)
+        if me == 0:
+            pld.system.wait(signal, offsets=[0, 0], expected=2, cmp=pld.WaitCmp.Ge)
+        """,
+        "Set",
+        "AtomicAdd",
+        ["2 notifies have come, but to set a cell wipes out what was there: use NotifyOp.AtomicAdd"],
+        ["nobody has notified", "misses a value"],
+    ),
+    "too few are set": (
+        3,
+        """
+        if me == 2:
+            pld.system.notify(signal, peer=0, offsets=[0, 0], value=MISTAKE, op=pld.NotifyOp.Set)
+        if me == 0:
+            pld.system.wait(signal, offsets=[0, 0], expected=2, cmp=pld.WaitCmp.Ge)
+        """,
+        "1",
+        "2",
+        ["notified by rank 2 (1 in 1"],
+        ["NotifyOp.AtomicAdd"],
+    ),
     "alone": (
         1,
         """

@@ -256,7 +256,7 @@ static void gate_entry(pld_core *core, const pld_arg *args)
 
 static const pld_param gate_params[] = {
     {"epoch", PLD_PARAM_TENSOR, PLD_IN, PYPTO_INT32, 2, {1, 1}, -1, 0},
-    {"bell", PLD_PARAM_WINDOW, PLD_IN, PYPTO_INT32, 2, {1, 1}, -1, PLD_READS},
+    {"bell", PLD_PARAM_WINDOW, PLD_IN, PYPTO_INT32, 2, {1, 1}, -1, PLD_AWAITS},
 };
 static const pld_function gate_function = {
     .name = "gate",

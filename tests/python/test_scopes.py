@@ -543,6 +543,21 @@ def test_ids_order_blocks():
     np.testing.assert_array_equal(z[0, :9, 0], [1, 2, 3, 4, 4, 3, 2, 1, 4])
 
 
+@pytest.mark.parametrize(
+    "form, place",
+    [("for i in pl.spmd(n):\n    pl.write(z, [i, 0], 5)", "pl.spmd(n)"), ("with pl.spmd(n):\n    block(z)", "block(z)")],
+)
+@pytest.mark.parametrize("number", [0, -3])
+def test_numbers_of_blocks_that_only_the_run_knows(form, place, number):
+    x, z = inputs()
+    x[0, 0, 0] = number
+    text = text_of(f"n = pl.read(x, [0, 0])\n{form}")
+    with pytest.raises(pypto.DeviceError, match=f"cannot run as {number} blocks") as caught:
+        from_text(text)["host"](x, z, config=config(1))
+    assert place in text.splitlines()[caught.value.span["line"] - 1]
+    assert not z.any()
+
+
 def test_a_predicate_of_blocks():
     body = """
     for i in pl.spmd(4, predicate=(x[0, 0] > 1)):

@@ -76,6 +76,34 @@ def use(win: pl.InOut[pld.DistributedTensor[[1, 8], pl.INT32]], z: pl.Out[pl.Ten
     np.testing.assert_array_equal(z[:, 0], np.roll(x, 1, axis=0)[:, 0])
 
 
+@pytest.mark.parametrize("op", ["Set", "AtomicAdd"])
+@pytest.mark.parametrize("wait", ["defer_wait(sig, [0, 0], 1)", "wait(sig, [0, 0], 1, cmp=pld.WaitCmp.Ge)"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_notify_does_not_come_behind_an_earlier_wait(ranks, wait, op, transport):
+    """Nor in an automatic scope, and nobody has to take the task's id: the call ends when the signal has come."""
+    body = f"""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.{wait}
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+        pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.{op})
+    """
+    x, z = run(body, ranks)
+    np.testing.assert_array_equal(z[:, 0], x[:, 0])
+
+
+def test_the_call_is_not_over_before_a_deferred_wait_is(transport):
+    body = """
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="gate"):
+        pld.system.defer_wait(sig, [0, 0], 2)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        pld.system.notify(sig, peer, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+    """
+    x, z = inputs(2)
+    with pytest.raises(pypto.DeadlockError, match=r"is over only after 'sb'\[0, 0\] >= 2, which is 1 .* in gate"):
+        from_text(text_of(body))["host"](x, z, config=config(2))
+
+
 def gate(lines, before="", **options):
     extra = "".join(f", {name}={value}" for name, value in options.items())
     lines = "\n    ".join(lines.split("\n"))

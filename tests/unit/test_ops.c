@@ -92,6 +92,7 @@ static void test_effects(void **state)
     assert_true(op_writes(op_get(OP_NOTIFY), 0));
     assert_int_equal(op_get(OP_NOTIFY)->notifies, 1);
     assert_int_equal(op_get(OP_WAIT)->awaits, 1);
+    assert_int_equal(op_get(OP_DEFER_WAIT)->awaits, 1);
     assert_int_equal(op_get(OP_LOAD)->awaits, 0);
     assert_true(op_reads(op_get(OP_WAIT), 0));
     assert_false(op_writes(op_get(OP_WAIT), 0));
