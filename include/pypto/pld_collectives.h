@@ -33,7 +33,8 @@ typedef enum pld_reduce_op { PLD_SUM = 0, PLD_MAX = 1, PLD_MIN = 2, PLD_PROD = 3
  * the data moves follows from its size. */
 typedef enum pld_mode { PLD_MESH = 0, PLD_RING = 1, PLD_AUTO = 2 } pld_mode;
 
-/* Every element of `target` becomes the fold of the elements of all ranks. */
+/* Every element of `target` becomes the fold of the elements of all ranks. Of a view that counts in part, these
+ * elements, the same ones on all ranks; others are not touched. */
 PYPTO_API void pld_allreduce(pld_core *core, const pld_tensor *target, const pld_tensor *signal,
                              pld_reduce_op op, pld_mode mode);
 

@@ -128,7 +128,8 @@ static uint64_t mixed(uint64_t h)
 static uint64_t fingerprint_of(const collective_call *call)
 {
     static const uint64_t odd[] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9),
-                                   UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93)};
+                                   UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93),
+                                   UINT64_C(0x8ebc6af09c88c6e3)};
     uint64_t words[sizeof *call / 8], sum = 0;
     static_assert(sizeof odd == sizeof words, "a number for each word");
     memcpy(words, call, sizeof words);

@@ -130,6 +130,7 @@ typedef struct collective_call {
     uint8_t dtype;
     int32_t root;
     int64_t count;  /* elements that each rank contributes to each */
+    int64_t run;    /* of them lie side by side: count, but for views that count in part */
     int64_t offset; /* of the target in its buffer */
     int32_t buffer; /* the target's; -1: none */
     int32_t ranks;

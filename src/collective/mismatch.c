@@ -33,7 +33,9 @@ static const char *mode_name(uint8_t mode)
 void describe_entry(const pld_program *table, const channel_entry *entry, char *text, size_t bytes)
 {
     const collective_call *call = &entry->what;
-    char more[96] = "", target[64] = "";
+    char runs[40] = "", more[96] = "", target[64] = "";
+    if (call->run != call->count)
+        snprintf(runs, sizeof runs, ", %lld side by side", (long long)call->run);
     if (call->kind == COLLECTIVE_ALLREDUCE)
         snprintf(more, sizeof more, ", op=%s, mode=%s", op_name(call->op), mode_name(call->mode));
     else if (call->kind == COLLECTIVE_REDUCE_SCATTER)
@@ -49,8 +51,8 @@ void describe_entry(const pld_program *table, const channel_entry *entry, char *
     int used = snprintf(text, bytes, "%s", collective_name(call->kind));
     if (call->kind != COLLECTIVE_BARRIER)
         used +=
-            snprintf(text + used, bytes - (size_t)used, "(%lld x %s%s%s)", (long long)call->count,
-                     pypto_dtype_name((pypto_dtype)call->dtype), more, target);
+            snprintf(text + used, bytes - (size_t)used, "(%lld x %s%s%s%s)", (long long)call->count,
+                     pypto_dtype_name((pypto_dtype)call->dtype), runs, more, target);
     if (f != NULL && (size_t)used < bytes)
         snprintf(text + used, bytes - (size_t)used, " in %s at %s:%d", f->name, f->file,
                  entry->line);

@@ -35,15 +35,15 @@ void need_apart(pld_core *core, const pld_tensor *a, const pld_tensor *b)
 static void need_packed(pld_core *core, const char *role, const pld_tensor *tensor)
 {
     char name[NAME_TEXT];
-    if (!tensor_is_packed(tensor))
+    if (tensor->partial || !tensor_is_packed(tensor))
         task_fail(core, DIAG_BAD_COLLECTIVE,
-                  "%s %s has gaps between its rows: a collective "
-                  "requires a packed source and target",
-                  role, task_describe(core, tensor, name, sizeof name));
+                  "%s %s %s: a collective requires a packed source and target", role,
+                  task_describe(core, tensor, name, sizeof name),
+                  tensor->partial ? "counts in part only" : "has gaps between its rows");
 }
 
-void need_window(pld_core *core, const char *role, const pld_tensor *tensor,
-                 const pld_tensor *signal)
+void need_part_of_window(pld_core *core, const char *role, const pld_tensor *tensor,
+                         const pld_tensor *signal)
 {
     char name[NAME_TEXT], other[NAME_TEXT];
     (void)task_need_window(core, tensor);
@@ -52,8 +52,16 @@ void need_window(pld_core *core, const char *role, const pld_tensor *tensor,
         task_fail(core, DIAG_BAD_COLLECTIVE, "%s %s and signal %s are windows of different domains",
                   role, task_describe(core, tensor, name, sizeof name),
                   task_describe(core, signal, other, sizeof other));
-    need_packed(core, role, tensor);
     need_apart(core, tensor, signal);
+    if (!tensor->partial)
+        need_packed(core, role, tensor);
+}
+
+void need_window(pld_core *core, const char *role, const pld_tensor *tensor,
+                 const pld_tensor *signal)
+{
+    need_part_of_window(core, role, tensor, signal);
+    need_packed(core, role, tensor);
 }
 
 int64_t need_parts(pld_core *core, const char *role, const pld_tensor *tensor, int32_t ranks)
@@ -99,12 +107,56 @@ void copy_bytes(pld_core *core, char *target, const char *source, int64_t bytes)
     memcpy(target, source, (size_t)bytes);
 }
 
+/* ---- regions ---- */
+
+region region_of(const pld_tensor *tensor)
+{
+    const int64_t *valid = pld_valid(tensor);
+    region r = {.count = 1, .run = 1};
+    for (int32_t d = 0; d < tensor->ndim; ++d)
+        r.count *= valid[d];
+    int32_t d = tensor->ndim;
+    while (d > 0 && (valid[d - 1] == 1 || tensor->stride[d - 1] == r.run))
+        r.run *= valid[--d];
+    r.ndim = d;
+    memcpy(r.shape, valid, (size_t)d * sizeof *valid);
+    memcpy(r.stride, tensor->stride, (size_t)d * sizeof *valid);
+    return r;
+}
+
+int64_t region_begin(const region *r, int64_t number)
+{
+    int64_t offset = 0;
+    for (int32_t d = r->ndim - 1; d >= 0; --d) {
+        offset += number % r->shape[d] * r->stride[d];
+        number /= r->shape[d];
+    }
+    return offset;
+}
+
+void region_pack(const region *r, int64_t width, const char *data, char *packed)
+{
+    for (int64_t i = 0; i * r->run < r->count; ++i)
+        memcpy(packed + i * r->run * width, data + region_begin(r, i) * width,
+               (size_t)(r->run * width));
+}
+
+void region_unpack(const region *r, int64_t width, const char *packed, char *data)
+{
+    for (int64_t i = 0; i * r->run < r->count; ++i)
+        memcpy(data + region_begin(r, i) * width, packed + i * r->run * width,
+               (size_t)(r->run * width));
+}
+
+/* ---- calls ---- */
+
 collective_call describe_target(collective_kind kind, const pld_comm *comm,
                                 const pld_tensor *target, int64_t count)
 {
     return (collective_call){.kind = (uint8_t)kind,
                              .dtype = (uint8_t)target->dtype,
                              .count = count,
+                             .run = count,
                              .offset = target->data - target->window->base,
                              .buffer = target->window->buffer,
                              .ranks = comm->nranks};

@@ -3,7 +3,8 @@
  * allreduce folds in place. A few bytes go through the flags and a few more through the stages: one round, and
  * every rank folds all elements. Of more, each rank folds one slice of the elements, from all windows into
  * all windows, between two rounds: each byte moves once to the rank that folds it and once back, and
- * what a rank has folded leaves its cache for where it is read next. Slices end at cache lines of the window.
+ * what a rank has folded leaves its cache for where it is read next. Slices end at cache lines of the window. Of a
+ * target that counts in part, only that part is looked at.
  *
  * reduce_scatter does the same without writing to peers. */
 #include "collective/fold.h"
@@ -75,17 +76,23 @@ static int64_t slice_begin(int64_t count, int64_t width, int32_t r, int32_t rank
 }
 
 /* The same slice of all windows into all windows; the own one first, while it is in the cache. */
-static void fold_slice(const collective *c, const fold *f, const pld_tensor *target, int64_t count)
+static void fold_slice(const collective *c, const fold *f, const pld_tensor *target,
+                       const region *r)
 {
     const int32_t ranks = c->comm->nranks, me = c->comm->rank;
-    const char *sources[PYPTO_MAX_RANKS];
+    const char *sources[PYPTO_MAX_RANKS] = {
+        NULL}; /* for gcc, which does not know that there are ranks */
     char *targets[PYPTO_MAX_RANKS];
     for (int32_t p = 0; p < ranks; ++p)
         sources[p] = peer_address(c->comm, target->window, target->data, p);
     for (int32_t i = 0; i < ranks; ++i)
         targets[i] = peer_address(c->comm, target->window, target->data, (me + i) % ranks);
-    fold_range(c->core, f, sources, ranks, targets, ranks, slice_begin(count, f->width, me, ranks),
-               slice_begin(count, f->width, me + 1, ranks));
+    const int64_t end = slice_begin(r->count, f->width, me + 1, ranks);
+    for (int64_t at = slice_begin(r->count, f->width, me, ranks), count; at < end; at += count) {
+        const int64_t inside = at % r->run, first = region_begin(r, at / r->run) + inside;
+        count = r->run - inside < end - at ? r->run - inside : end - at;
+        fold_range(c->core, f, sources, ranks, targets, ranks, first, first + count);
+    }
 }
 
 /* Behind a round with the data in messages or stages: folds what all ranks have sent into `result`. */
@@ -93,10 +100,12 @@ static void fold_sent(const collective *c, const fold *f, bool staged, int64_t o
                       const char *own, char *result, int64_t count)
 {
     const char *sources[PYPTO_MAX_RANKS];
-    for (int32_t p = 0; p < c->comm->nranks; ++p)
+    int32_t p = 0;
+    do { /* so, compilers see that there is one */
         sources[p] = p == c->comm->rank ? own
                      : staged           ? round_stage(c, p) + offset
                                         : round_message(c, p);
+    } while (++p < c->comm->nranks);
     fold_range(c->core, f, sources, c->comm->nranks, &result, 1, 0, count);
 }
 
@@ -107,31 +116,37 @@ static_assert(STAGED_FOLD <= STAGE_BYTES, "what is folded so goes through a stag
 void(pld_allreduce)(pld_core *core, const pld_tensor *target, const pld_tensor *signal,
                     pld_reduce_op op, pld_mode mode)
 {
-    need_window(core, "target", target, signal);
+    need_part_of_window(core, "target", target, signal);
     const fold *f = need_fold(core, target, op);
     const pld_comm *comm = signal->window->comm;
     check_mode(core, signal, mode, comm->nranks);
-    const int64_t count = tensor_elements(target), bytes = count * f->width;
-    collective_call call = describe_target(COLLECTIVE_ALLREDUCE, comm, target, count);
+    const region r = region_of(target);
+    const int64_t bytes = r.count * f->width;
+    char packed[STAGED_FOLD], *values = r.run == r.count ? target->data : packed;
+    collective_call call = describe_target(COLLECTIVE_ALLREDUCE, comm, target, r.count);
+    call.run = r.run;
     call.op = (uint8_t)op;
     call.mode = (uint8_t)mode;
     collective c;
     collective_enter(&c, core, signal, &call);
     if (comm->nranks == 1) {
         /* The value itself. */
-    } else if (bytes <= FLAG_MESSAGE) {
-        do
-            round_all(&c, target->data, bytes);
-        while (round_again(&c));
-        fold_sent(&c, f, false, 0, target->data, target->data, count);
     } else if (bytes <= STAGED_FOLD) {
-        do
-            round_stage_all(&c, target->data, bytes);
-        while (round_again(&c));
-        fold_sent(&c, f, true, 0, target->data, target->data, count);
+        const bool staged = bytes > FLAG_MESSAGE;
+        do {
+            if (values == packed)
+                region_pack(&r, f->width, target->data, packed);
+            if (staged)
+                round_stage_all(&c, values, bytes);
+            else
+                round_all(&c, values, bytes);
+        } while (round_again(&c));
+        fold_sent(&c, f, staged, 0, values, values, r.count);
+        if (values == packed)
+            region_unpack(&r, f->width, packed, target->data);
     } else {
         round_all(&c, NULL, 0);
-        fold_slice(&c, f, target, count);
+        fold_slice(&c, f, target, &r);
         round_all(&c, NULL, 0);
     }
     collective_leave(&c);

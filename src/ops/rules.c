@@ -357,12 +357,13 @@ static bool check_operand(op_call *call, int32_t index)
     }
 }
 
-/* What all ranks take part in has one shape on all of them. */
+/* What all ranks take part in has one shape on all of them; allreduce compares what counts of its target. */
 static bool check_whole(op_call *call)
 {
     for (int32_t i = 0; call->op->as_task && i < call->op->param_count; i++) {
         const ir_operand *operand = &call->operands[i];
-        if (operand->kind == IR_OPERAND_VAR && operand->var->type.ragged)
+        const bool part = call->op->id == OP_ALLREDUCE && i == 0;
+        if (operand->kind == IR_OPERAND_VAR && operand->var->type.ragged && !part)
             return rule_fail(
                 call, DIAG_SHAPE_MISMATCH, operand, "pass a slice without valid_shape= and clamp=",
                 "%s is a view that is valid in part only, which a collective does not take",

@@ -103,9 +103,16 @@ class Collectives:
         self.each(call, [signal] * self.n)
         return None
 
+    def part_of(self, places):
+        """A view that counts in part."""
+        shape = places[0].data.shape
+        valid = [self.chooser.randint(1, k) for k in shape]
+        view = f"pl.slice({places[0].name}, {list(shape)}, [0, 0], valid_shape={valid})"
+        return view, tuple(slice(0, k) for k in valid)
+
     def allreduce(self, host):
         places = self.pick(self.windows)
-        name, box = self.rows_of(places, host)
+        name, box = self.part_of(places) if not host and self.chance(3) else self.rows_of(places, host)
         op, result = self.drawn_fold([p.data[box] for p in places])
         if result is None:
             return None

@@ -647,3 +647,79 @@ def test_reduce_operators_have_numbers():
     import pypto.language.distributed as pld
 
     assert [(op.name, op.value) for op in pld.ReduceOp] == [("Sum", 0), ("Max", 1), ("Min", 2), ("Prod", 3)]
+
+
+# ---- targets that count in part ----
+
+PARTS = """
+@pl.jit.incore
+def kernel(s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]], w: pl.InOut[pld.DistributedTensor[[{shape}], pl.{dtype}]],
+           x: pl.Tensor[[{shape}], pl.{dtype}], y: pl.Out[pl.Tensor[[{shape}], pl.{dtype}]], n: pl.Scalar[pl.INT64]):
+    pld.tensor.put(w, pld.rank(pld.get_comm_ctx(w)), x)
+    me = pld.rank(pld.get_comm_ctx(w))
+    v = pl.slice(w, [{shape}], [{zeros}], valid_shape=[{valid}])
+    pld.tensor.allreduce(v, s, op=pld.ReduceOp.{op})
+    pld.tensor.allreduce(v, s, op=pld.ReduceOp.Max)
+    pld.tensor.get(y, me, w)
+
+@pl.jit
+def wrapper(s: pl.InOut[pld.DistributedTensor[[NR, 1], pl.INT32]], w: pl.InOut[pld.DistributedTensor[[{shape}], pl.{dtype}]],
+            x: pl.Tensor[[{shape}], pl.{dtype}], y: pl.Out[pl.Tensor[[{shape}], pl.{dtype}]], n: pl.Scalar[pl.INT64]):
+    kernel(s, w, x, y, n)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, {shape}], pl.{dtype}], y: pl.Out[pl.Tensor[[NR, {shape}], pl.{dtype}]], n: pl.Scalar[pl.INT64]):
+    sb = pld.alloc_window_buffer([pld.world_size(), 1], dtype=pl.INT32)
+    s = pld.window(sb, [pld.world_size(), 1], dtype=pl.INT32)
+    wb = pld.alloc_window_buffer([{shape}], dtype=pl.{dtype})
+    w = pld.window(wb, [{shape}], dtype=pl.{dtype})
+    for r in pl.range(pld.world_size()):
+        wrapper(s, w, x[r], y[r], n, device=r)
+"""
+
+
+def reduced_in_part(ranks, shape, dtype, valid, op="Sum"):
+    """`valid` holds numbers, or texts in terms of n, which is 3."""
+    box = tuple(slice(0, eval(str(v), {"n": 3})) for v in valid)
+    words = {"shape": shape, "zeros": [0] * len(shape), "valid": valid}
+    words = {name: ", ".join(map(str, value)) for name, value in words.items()}
+    host = from_text(PARTS.format(**words, dtype=dtype, op=op))["host"]
+    x = np.random.default_rng(sum(shape)).integers(0, 5, (ranks, *shape)).astype(dtype.lower().replace("fp32", "float32"))
+    y, expected = np.zeros_like(x), x.copy()
+    host(x, y, 3, config=config(ranks))
+    fold = {"Sum": np.add, "Min": np.minimum}[op]
+    expected[(slice(None), *box)] = fold.reduce(x[(slice(None), *box)], axis=0, dtype=x.dtype)
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize(
+    "shape, valid",
+    [
+        ([8, 8], [2, 3]),  # in a flag
+        ([8, 8], ["n", 8]),
+        ([8, 8], [8, 1]),
+        ([8, 8], [0, 5]),
+        ([30, 20], ["n * 5", 17]),  # in a stage
+        ([300, 40], [299, 39]),  # in place
+        ([300, 40], [1, 40]),
+        ([5, 6, 700], [4, 5, 600]),
+        ([5, 6, 700], [5, 3, 700]),
+        ([9000], [8999]),
+    ],
+)
+def test_targets_that_count_in_part(ranks, shape, valid):
+    reduced_in_part(ranks, shape, "FP32", valid)
+
+
+def test_parts_of_other_types_and_many_ranks():
+    reduced_in_part(64, [40, 9], "INT32", [39, 7])
+    reduced_in_part(4, [50, 130], "INT8", [33, 129], "Min")
+
+
+def test_parts_that_differ_between_ranks():
+    for valid in (["me + 1", 8], ["2 * me + 2", "8 // (me + 1)"]):  # more elements; others, as many
+        with pytest.raises(pypto.CollectiveMismatchError, match="side by side|8 x fp32"):
+            words = {"shape": "8, 8", "zeros": "0, 0", "valid": ", ".join(map(str, valid))}
+            host = from_text(PARTS.format(**words, dtype="FP32", op="Sum"))["host"]
+            host(np.zeros((2, 8, 8), np.float32), np.zeros((2, 8, 8), np.float32), 3, config=config(2))
