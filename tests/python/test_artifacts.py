@@ -270,6 +270,16 @@ def test_a_default_directory_that_cannot_be_made(monkeypatch, tmp_path):
     assert caught.value.filename == str(tmp_path / "file")
 
 
+def test_a_default_directory_below_one_that_was_removed(monkeypatch, tmp_path):
+    monkeypatch.delenv("PYPTO_PROG_BUILD_DIR", raising=False)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.warns(RuntimeWarning, match="cannot be written to build_output: No such file"):
+        compiled = ir.compile(Double, platform="cpu")
+    assert (compiled(np.ones((1, N), np.float32)) == 2).all()
+
+
 # ---- whose they are ----
 
 

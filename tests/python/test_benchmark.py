@@ -166,6 +166,13 @@ def test_refused_with_a_host_function(options, word):
         benchmark(shift.compile(x, y, config=config(2)), (x, y), **options)
 
 
+@pytest.mark.parametrize("options", [{"rounds": 1.5}, {"rounds": True}, {"rounds": "3"}, {"warmup": None}])
+def test_numbers_that_are_none(options):
+    x, y = arguments()
+    with pytest.raises(TypeError, match="must be an int, got"):
+        benchmark(shift.compile(x, y, config=config(2)), (x, y), **options)
+
+
 @pytest.mark.parametrize("options", [{"persistent": True}, {"reset_persistent_windows": False}])
 def test_refused_without(options):
     program = ir.compile(Alone, platform="cpu")
@@ -288,6 +295,8 @@ def test_trees(capsys):
     assert stats.format_tree(-1) == stats.format_tree(1)
     with pytest.raises(ValueError, match="launch must be a round"):
         stats.format_tree(2)
+    with pytest.raises(TypeError, match="launch must be a round or None, got 'first'"):
+        stats.format_tree("first")
     stats.print_tree()
     assert capsys.readouterr().out == tree + "\n"
     assert BenchmarkStats().format_tree() == "(nothing was measured)" == BenchmarkStats().format_mean_tree()

@@ -312,12 +312,23 @@ def test_a_sidecar_of_another_program(one):
         CompiledProgram.from_dir(one)
 
 
-def test_a_sidecar_that_is_a_link(one):
+@pytest.mark.parametrize("what", ["link", "pipe", "folder"])
+def test_a_sidecar_that_is_no_file(one, what):
     path = one / "compiled_meta.json"
     path.rename(one / "moved")
-    path.symlink_to("moved")
+    if what == "link":
+        path.symlink_to("moved")
+    elif what == "pipe":  # nobody is waited for who would write into it
+        os.mkfifo(path)
+    else:
+        path.mkdir()
     with pytest.raises(ValueError, match="cannot be read"):
         CompiledProgram.from_dir(one)
+
+
+def test_devices_that_are_none(host):
+    with pytest.raises(TypeError, match="must be a pypto.ir.DistributedConfig, not list"):
+        DistributedCompiledProgram.from_dir(host, distributed_config=[0, 1])
 
 
 # ---- what calls go through ----

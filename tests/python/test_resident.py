@@ -314,8 +314,16 @@ def test_what_memory_functions_refuse(worker):
             worker.committed_device_memory(rank)
     with pytest.raises(TypeError, match="worker_id"):
         worker.malloc(8, worker_id=None)
+    for nbytes in (2**60, 2**63, 2**64, 10**30):
+        with pytest.raises(MemoryError):
+            worker.malloc(nbytes)
     with pytest.raises(MemoryError):
-        worker.malloc(2**60)
+        worker.alloc_tensor((2**62, 4), np.float32)
+    with pytest.raises(TypeError, match="sequence of ints, got None"):
+        worker.alloc_tensor(None, np.float32)
+    for wrong in (np.zeros(2, np.float32), np.zeros(1, np.int64), "8", 8.0):
+        with pytest.raises(ValueError, match="must be a positive int"):
+            worker.copy_to(ptr, wrong, 8)
     for operation in (
         lambda p, rank: worker.free(p, worker_id=rank),
         lambda p, rank: worker.copy_to(p, host, 8, worker_id=rank),

@@ -479,6 +479,8 @@ def test_shapes():
         (2, object, TypeError, "Python objects"),
         (2, "nonsense", TypeError, "no element type"),
         (1 << 50, np.int8, MemoryError, "shared tensors|larger than"),
+        ((1 << 62, 8), np.float32, MemoryError, "no machine has"),
+        ((1 << 70,), torch.float32, MemoryError, "no machine has"),
     ],
 )
 def test_what_cannot_be_made(shape, dtype, error, words):

@@ -147,11 +147,14 @@ def test_a_time_limit(work):
         handle.wait(timeout=0)
     handle.result(60)
     np.testing.assert_array_equal(y, expected(rows(), SLOW * 10))
-    for wrong in (-1, float("nan"), float("inf")):
+    for right in (np.float32(60), np.int8(60), 1e300, 10**400):
+        handle.result(right)
+    for wrong in (-1, float("nan"), float("inf"), np.float32("inf"), -(10**400)):
         with pytest.raises(ValueError, match="non-negative finite"):
             handle.result(wrong)
-    with pytest.raises(TypeError, match="seconds or None"):
-        handle.result("soon")
+    for wrong in ("soon", True, np.bool_(True), np.array([1.0]), 1j):
+        with pytest.raises(TypeError, match="seconds or None"):
+            handle.result(wrong)
 
 
 def test_a_call_is_submitted_while_another_thread_waits(work):
@@ -318,6 +321,8 @@ def test_wrong_arguments(work):
         worker.run(compiled(shift), x, y)
     with pytest.raises(ValueError, match="registered when this worker"):
         worker.register(object())
+    with pytest.raises(ValueError, match="ndarray must be registered"):
+        worker.submit(x, y, 1, 0)  # the program was forgotten
     with pytest.warns(UserWarning, match="compiled for platform 'cpu'") as warned:
         worker(x, y, 1, 0, config=RunConfig(platform="a5"))
     assert warned[0].filename == __file__
@@ -342,15 +347,22 @@ def test_wrong_workers():
         program.prepare(callbacks={"check": print})
     with pytest.raises(TypeError, match="must be callable"):
         program.prepare(callbacks={"check": 3})
+    with pytest.raises(TypeError, match="callbacks must be a mapping.*not builtin_function"):
+        program.prepare(callbacks=print)
     with pytest.warns(DeprecationWarning, match="sub_worker_overrides is deprecated"):
         program.prepare(sub_worker_overrides={}).close()
     with pytest.raises(TypeError, match="RunConfig"):
         program.prepare(config="fast")
-    for wrong in (0, -1.5, float("inf"), float("nan"), "1"):
+    for right in (np.float32(60), 1e300, 10**400):
+        program.prepare(startup_timeout_s=right).close()
+    for wrong in (0, -1.5, float("inf"), float("nan"), "1", -(10**400), True, np.bool_(True)):
         with pytest.raises(ValueError, match="positive finite"):
             program.prepare(startup_timeout_s=wrong)
     with pytest.raises(TypeError, match="torch.Tensor"):
         DistributedWorker(program, inherited_host_tensors=[3])
+    for wrong in (torch.zeros(4, 4), np.zeros(4), 3):
+        with pytest.raises(TypeError, match="must be a list of tensors"):
+            DistributedWorker(program, inherited_host_tensors=wrong)
     with pytest.raises(ValueError, match="contiguous CPU"):
         DistributedWorker(program, inherited_host_tensors=[torch.zeros(4, 4).t()])
 

@@ -21,16 +21,15 @@ from ..backend import (
     checked_platform,
     platform_for,
 )
-from ..errors import FileNotFoundError as PyptoFileNotFoundError
+from ..errors import FileNotFoundError as PyptoFileNotFoundError, TypeError as PyptoTypeError
 from . import sub_workers
+from .distributed_config import DistributedConfig
 from .folder import Folder, file_name
 from .sidecar import COMPILED, DISTRIBUTED, Sidecar, check_against, read
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
-
-    from .distributed_config import DistributedConfig
 
 DEFAULT_RUNTIME = "tensormap_and_ringbuffer"
 OBJECT, SUM, C_TEXT, IR_TEXT, DESCRIPTION = (
@@ -128,8 +127,12 @@ def open_folder(output_dir: Any, name: str) -> Folder | None:
 
 
 def _warn_of(base: str, error: OSError) -> None:
+    try:
+        where = os.path.abspath(base)
+    except OSError:  # the current directory has been removed
+        where = base
     warnings.warn(
-        f"the output directory cannot be written to {os.path.abspath(base)}: {error.strerror}; set "
+        f"the output directory cannot be written to {where}: {error.strerror}; set "
         f"{_BASE}, or pass output_dir=. The program itself is in the cache",
         RuntimeWarning,
         stacklevel=5,
@@ -320,6 +323,10 @@ def reload(
         sidecar.platform = platform_for(None, backend)
         sidecar.backend_type = checked_backend(backend)
     if config is not None:
+        if not isinstance(config, DistributedConfig):
+            raise PyptoTypeError(
+                f"distributed_config must be a pypto.ir.DistributedConfig, not {type(config).__name__}"
+            )
         sidecar.distributed_config = config
     marked = path / (HOST if distributed else ONE_DEVICE)
     if not marked.is_file() or not (path / SUM).is_file():

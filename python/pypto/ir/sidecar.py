@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -78,8 +79,10 @@ def read(folder: Path, name: str, platforms: tuple[str, ...], backends: tuple[st
     """The sidecar of that name. Raises FileNotFoundError when it is not there."""
     path = folder / name
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            content = file.read()
+        # O_NONBLOCK: to open a pipe would wait for somebody who writes.
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read() if regular else b""
     except FileNotFoundError:
         multi = " (a multi-orch program has none, each of its next_levels/<name> has one)"
         raise PyptoFileNotFoundError(
@@ -88,6 +91,8 @@ def read(folder: Path, name: str, platforms: tuple[str, ...], backends: tuple[st
         ) from None
     except OSError as error:
         raise PyptoValueError(f"{path} cannot be read: {error.strerror}") from None
+    if not regular:
+        raise PyptoValueError(f"{path} cannot be read: it is no regular file")
     reader = _Reader(path)
     return reader.sidecar(reader.parsed(content), name, platforms, backends)
 

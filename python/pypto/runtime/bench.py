@@ -12,6 +12,7 @@ from .. import _core
 from .._jit import _lint_of, _title, refuse_residents
 from ..errors import DeviceError, TypeError as PyptoTypeError, ValueError as PyptoValueError
 from . import _telling
+from ._numbers import checked_count
 from ._records import TIMES
 from .benchmark_stats import BenchmarkStats
 from .run_config import RunConfig
@@ -51,10 +52,8 @@ def benchmark(
     from ..ir import CompiledProgram, DistributedCompiledProgram
     from ..ir.compiled_program import Orchestration
 
-    if rounds <= 0:
-        raise PyptoValueError(f"rounds must be positive, got {rounds}")
-    if warmup < 0:
-        raise PyptoValueError(f"warmup must be non-negative, got {warmup}")
+    rounds = checked_count(rounds, "rounds", 1)
+    warmup = checked_count(warmup, "warmup", 0)
     chosen = platform is not None or device_id is not None
     if config is not None and chosen:
         raise PyptoValueError("give config, or platform and device_id, not both")

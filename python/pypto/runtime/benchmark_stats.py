@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, field
 
-from ..errors import ValueError as PyptoValueError
+from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ._numbers import is_int
 from .trace_spans import METRICS, TraceInvocation, TraceSpan, time_text, total_of, tree_lines
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -150,6 +151,8 @@ class BenchmarkStats:
         count = len(self.device_wall_us)
         if launch is None:
             launch = sorted(range(count), key=self.device_wall_us.__getitem__)[(count - 1) // 2]
+        if not is_int(launch):
+            raise PyptoTypeError(f"launch must be a round or None, got {launch!r}")
         if not -count <= launch < count:
             raise PyptoValueError(f"launch must be a round in 0..{count - 1}, got {launch}")
         if not self.rounds_dispatches:

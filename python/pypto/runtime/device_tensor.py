@@ -15,6 +15,7 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from ._numbers import is_int
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -193,13 +194,18 @@ def refuse_without_worker(name: str, arguments: Iterable[Any]) -> None:
 # ---- checks ----
 
 
-def is_int(value: Any) -> bool:
-    """Of Python or NumPy; True and False are none."""
-    return hasattr(type(value), "__index__") and not isinstance(value, bool)
+def _extents(shape: Any) -> tuple[Any, ...]:
+    """A single int is the shape of a vector."""
+    if is_int(shape):
+        return (shape,)
+    try:
+        return tuple(shape)
+    except TypeError:
+        raise PyptoTypeError(f"shape must be a sequence of ints, got {shape!r}") from None
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
-    extents = tuple(shape)
+    extents = _extents(shape)
     if not extents:
         raise PyptoValueError("shape must be non-empty")
     for extent in extents:
@@ -212,7 +218,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def checked_stack_shape(shape: Any) -> tuple[int, ...]:
-    extents = tuple(shape)
+    extents = _extents(shape)
     if len(extents) < 2:
         raise PyptoValueError(f"a stacked tensor has rank >= 2, got shape {extents}")
     if is_int(extents[0]) and extents[0] < 1:

@@ -7,7 +7,6 @@ which order is the library's business (`_core.Worker`): here are the checks, and
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import warnings
@@ -20,6 +19,7 @@ from ..errors import (
     ValueError as PyptoValueError,
 )
 from . import _telling, sub_workers
+from ._numbers import is_finite, is_seconds
 from .registration import RegistrationHandle, Registrations
 from .run_config import RunConfig
 from .runtime_base import check_rank, close_at_exit, closed_error
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     # `compile` of a `@pl.jit.host` function makes the second; type checkers know that it is one of the two.
     Compiled = CompiledProgram | DistributedCompiledProgram
 
+_LONGEST_WAIT_S = 4e9  # a century or so; its nanoseconds fit into 64 bits
 _PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h
 
 
@@ -232,7 +233,11 @@ class DistributedWorker(StackedMemory):
         return init
 
     def _require_program(self, compiled: Any) -> None:
-        if compiled not in self._programs:
+        try:
+            known = compiled in self._programs
+        except TypeError:  # something that cannot be hashed, such as a tensor: the program was forgotten
+            known = False
+        if not known:
             what = getattr(compiled, "name", type(compiled).__name__)
             raise PyptoValueError(
                 f"{what} must be registered when this worker is created: "
@@ -360,20 +365,19 @@ class DistributedWorker(StackedMemory):
 def _nanoseconds(timeout: Any) -> int:
     if timeout is None:
         return -1
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+    if not is_seconds(timeout):
         raise PyptoTypeError(f"timeout must be seconds or None, not {type(timeout).__name__}")
-    if not math.isfinite(timeout) or timeout < 0:
+    if not is_finite(timeout) or timeout < 0:
         raise PyptoValueError(f"timeout must be non-negative finite seconds, got {timeout!r}")
-    return min(int(timeout * 1e9), 2**62)
+    return int(min(timeout, _LONGEST_WAIT_S) * 1e9)
 
 
 def _startup_nanoseconds(seconds: Any) -> int:
     if seconds is None:
         return 0
-    good = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not good or not math.isfinite(seconds) or seconds <= 0:
+    if not is_seconds(seconds) or not is_finite(seconds) or seconds <= 0:
         raise PyptoValueError(f"startup_timeout_s must be positive finite seconds, got {seconds!r}")
-    return max(1, min(int(seconds * 1e9), 2**62))
+    return max(1, int(min(seconds, _LONGEST_WAIT_S) * 1e9))
 
 
 def _check_config(config: Any) -> None:
@@ -388,13 +392,22 @@ def _merged_callbacks(callbacks: Any, overrides: Any) -> dict[str, Any]:
         warnings.warn(
             "sub_worker_overrides is deprecated; use callbacks", DeprecationWarning, stacklevel=3
         )
+    for name, given in (("callbacks", callbacks), ("sub_worker_overrides", overrides)):
+        if given is not None and not hasattr(given, "keys"):
+            raise PyptoTypeError(
+                f"{name} must be a mapping of names to functions, not {type(given).__name__}"
+            )
     merged: dict[str, Any] = {**(overrides or {}), **(callbacks or {})}
     sub_workers.check_callbacks(merged)
     return merged
 
 
 def _checked_inherited(tensors: Iterable[Any] | None) -> tuple[Any, ...]:
-    kept = tuple(tensors or ())
+    if tensors is not None and (hasattr(tensors, "shape") or not hasattr(tensors, "__iter__")):
+        raise PyptoTypeError(
+            f"inherited_host_tensors must be a list of tensors, not {type(tensors).__name__}"
+        )
+    kept = () if tensors is None else tuple(tensors)
     for i, tensor in enumerate(kept):
         if type(tensor).__module__.partition(".")[0] != "torch" or not hasattr(tensor, "data_ptr"):
             raise PyptoTypeError(

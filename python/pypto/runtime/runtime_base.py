@@ -22,12 +22,12 @@ from ..errors import (
     ValueError as PyptoValueError,
 )
 from . import host_memory
+from ._numbers import checked_bytes, is_int
 from .device_tensor import (
     RESIDENT,
     DeviceTensor,
     check_dtype,
     checked_shape,
-    is_int,
     size_of,
 )
 
@@ -244,7 +244,7 @@ class MemoryWorker(Worker):
         self._require_ready("malloc")
         self._check_worker_id(worker_id)
         _check_positive(nbytes, "nbytes")
-        ptr = self._native.alloc(worker_id, nbytes)
+        ptr = self._native.alloc(worker_id, checked_bytes(nbytes))
         allocation = Allocation(ptr, operator.index(nbytes), operator.index(worker_id), self)
         self._device_buffers[worker_id, ptr] = allocation
         return ptr

@@ -8,6 +8,7 @@ import operator
 from .. import _core
 from .._dtypes import DataType
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ._numbers import checked_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def empty_shared(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
         raise PyptoTypeError("Python objects cannot be in shared memory")
     if count == 0 or wanted.itemsize == 0:
         return numpy.zeros(extents, wanted)
-    memory = _core.SharedMemory(count * wanted.itemsize)
+    memory = _core.SharedMemory(checked_bytes(count * wanted.itemsize))
     return numpy.frombuffer(memory, wanted).reshape(extents)
 
 
@@ -71,7 +72,7 @@ def _torch_tensor(extents: tuple[int, ...], count: int, dtype: Any) -> Any:
 
     if count == 0:
         return torch.zeros(extents, dtype=dtype)
-    memory = _core.SharedMemory(count * torch.empty((), dtype=dtype).element_size())
+    memory = _core.SharedMemory(checked_bytes(count * torch.empty((), dtype=dtype).element_size()))
     return torch.frombuffer(memory, dtype=dtype).reshape(extents)
 
 
