@@ -22,7 +22,9 @@
 enum { CELL, VALUE, WHAT };
 
 /* What a function does before it adds `value` to its cell: nothing, sleeps so many milliseconds, or one of these. */
-enum { AT_ONCE = 0, FAILS = -1, EXITS = -2, HANGS = -3, COPIES = -4, TELLS_PID = -5, NOTES = -6 };
+enum { AT_ONCE = 0, FAILS = -1, EXITS = -2, HANGS = -3, TELLS_PID = -4, WAITS = -5 };
+
+static int gate[2]; /* what WAITS reads a byte from */
 
 static const pld_param params[] = {
     {.name = "cell",
@@ -126,6 +128,12 @@ static void add_in_sub(pld_sub *sub, const pld_arg *args)
         for (;;)
             pause();
     case TELLS_PID: *cell = getpid(); return;
+    case WAITS: {
+        char byte;
+        if (read(gate[0], &byte, 1) != 1)
+            pld_sub_fail(sub, NULL, "the gate is broken");
+        break;
+    }
     default: usleep((useconds_t)args[WHAT].integer * 1000);
     }
     *cell += args[VALUE].integer;
@@ -197,7 +205,8 @@ enum plan {
     MANY,     /* a thousand in a row */
     BOUND,    /* a function that has no code of its own */
     BAD_SHAPE,
-    LATE /* a device fails while a SubWorker is busy */
+    LATE,      /* a device fails while a SubWorker is busy */
+    RANK_FAILS /* a device fails */
 };
 
 static void host_function(pld_host *host, const pld_arg *args)
@@ -257,6 +266,7 @@ static void host_function(pld_host *host, const pld_arg *args)
         pld_call_sub(host, &add_sub, PLD_ARGS(PLD_TENSOR(args[0].tensor), PLD_INT(5), PLD_INT(0)),
                      3);
         break;
+    case RANK_FAILS: add_on(&c, 0, 0, 1, FAILS); break;
     case LATE:
         add_beside(&c, 1, 10, 100);
         add_on(&c, 0, 0, 1, FAILS);
@@ -506,6 +516,30 @@ static void test_a_failing_function_fails_its_call(void **state)
     }
 }
 
+/* What a SubWorker runs for one call holds up neither the failure of another one nor its end. */
+static void test_a_call_that_fails_waits_for_its_own_function_only(void **state)
+{
+    (void)state;
+    for (int s = 0; s < START_COUNT; ++s) {
+        pypto_worker *w = make(starts[s], 1);
+        request busy, bad;
+        prepare(&busy, ONE, WAITS);
+        prepare(&bad, RANK_FAILS, 0);
+        free(told(pypto_worker_submit(w, program, busy.arguments, 3, &busy.run), PYPTO_ERROR_NONE));
+        free(told(pypto_worker_submit(w, program, bad.arguments, 3, &bad.run), PYPTO_ERROR_NONE));
+        bool over;
+        free(told(pypto_run_wait(bad.run, -1, &over), PYPTO_ERROR_DEVICE));
+        assert_false(pypto_run_done(busy.run));
+        assert_int_equal(write(gate[1], "x", 1), 1);
+        free(told(pypto_run_wait(busy.run, -1, &over), PYPTO_ERROR_NONE));
+        assert_int_equal(busy.cells[0], 111);
+        pypto_run_release(busy.run);
+        pypto_run_release(bad.run);
+        expect_chain(w);
+        pypto_worker_close(w);
+    }
+}
+
 static void test_a_death_fails_the_call_and_no_more(void **state)
 {
     (void)state;
@@ -607,13 +641,14 @@ static void test_one_shot_calls_fork_each_time(void **state)
 int main(void)
 {
     pypto_status status = pypto_program_from_table(&table, &program);
-    if (status.kind != PYPTO_ERROR_NONE)
+    if (status.kind != PYPTO_ERROR_NONE || pipe(gate) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dispatches_and_sub_workers_wait_for_each_other),
         cmocka_unit_test(test_a_deadlock_behind_a_sub_worker_is_found),
         cmocka_unit_test(test_each_function_has_a_process_of_its_own),
         cmocka_unit_test(test_a_failing_function_fails_its_call),
+        cmocka_unit_test(test_a_call_that_fails_waits_for_its_own_function_only),
         cmocka_unit_test(test_a_death_fails_the_call_and_no_more),
         cmocka_unit_test(test_ctrl_c_ends_a_function_that_hangs),
         cmocka_unit_test(test_one_shot_calls_fork_each_time),
