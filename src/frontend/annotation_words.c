@@ -24,6 +24,14 @@ const char *dotted_words(arena *a, const syntax_expr *e)
     return base == NULL ? NULL : arena_printf(a, "%s.%s", base, e->text);
 }
 
+/* Types have two names, of which one is canonical. */
+static const char *synonym(const char *path)
+{
+    if (strcmp(path, "pld.CommCtxType") == 0)
+        return "pld.CommCtx";
+    return strcmp(path, "pl.PtrType") == 0 ? "pl.Ptr" : path;
+}
+
 const char *canonical_path(frontend *fe, int32_t function, const syntax_expr *e)
 {
     if (e->kind == SYNTAX_NAME) {
@@ -47,7 +55,7 @@ const char *canonical_path(frontend *fe, int32_t function, const syntax_expr *e)
     dsl_value v = path_value(fe->a, arena_printf(fe->a, "%s.%s", base, e->text), e->span);
     if (v.kind == VALUE_DTYPE)
         return arena_printf(fe->a, "pl.%s", dtype_spelling(v.dtype));
-    return v.kind == VALUE_PATH ? v.text : NULL;
+    return v.kind == VALUE_PATH ? synonym(v.text) : NULL;
 }
 
 bool is_direction(const char *path)

@@ -381,6 +381,8 @@ static bool obey_poison(rank *r)
 /* Gigabytes take longer than a call that has failed waits for its ranks. */
 #define CLEARED_AT_ONCE (INT64_C(4) << 20)
 
+/* Also what nobody has touched. To give the pages back and reserve them again would not be faster: for 256 MiB that took
+ * 140 to 240 ms, and 200 ms more to map them again, where clearing takes 10 to 20 ms, and 140 to 260 ms the first time. */
 static void clear_ranges(rank *r, queue_record *record)
 {
     char *slice = segment_slice(&r->s.seg, r->s.rank);

@@ -493,10 +493,23 @@ def host(y: pl.Out[pl.Tensor[[NR, 1], pl.INT32]]):
 """
 
 
+@pytest.mark.parametrize("name", ["pld.CommCtx", "pld.CommCtxType", '"pld.CommCtxType"', "Ctx"])
+def test_a_communication_domain_has_two_names(name):
+    text = "from pypto.language.distributed import CommCtxType as Ctx\n" + COMM
+    y = np.zeros((2, 1), np.int32)
+    from_text(text.replace("ctx: pld.CommCtx", f"ctx: {name}"))["host"](y, config=config(2))
+    assert y.tolist() == [[2], [2]]
+
+
+@pytest.mark.parametrize("name", ["pl.Ptr", "pl.PtrType"])
+def test_a_window_buffer_has_two_type_names(name):
+    y = np.zeros((2, 1), np.int32)
+    from_text(COMM.replace("buf =", f"buf: {name} ="))["host"](y, config=config(2))
+    assert y.tolist() == [[2], [2]]
+
+
 def test_a_communication_domain_as_parameter():
     y = np.zeros((2, 1), np.int32)
-    from_text(COMM)["host"](y, config=config(2))
-    assert y.tolist() == [[2], [2]]
     with pytest.raises(ParserTypeError, match="a communication domain cannot be a parameter"):
         from_text(COMM.replace("@pl.jit.incore\ndef count", "@pl.jit\ndef count"))["count"].compile()
     text = COMM.replace("    kernel(w, y)", "    count(pld.get_comm_ctx(w), y)")
