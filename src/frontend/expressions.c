@@ -105,9 +105,14 @@ static dsl_value unknown_operation(lowering *fl, const char *path, pypto_span sp
                       "Unknown DataType '%.*s'", (int)(dot - path), path);
     const char *near = op_nearest(path);
     bool distributed = strncmp(path, "pld.", 4) == 0;
+    text others = {.a = fl->a};
+    text_add(&others, "help(pl) and help(pld) list the operations");
+    if (distributed) {
+        text_add(&others, "; the short forms are ");
+        op_list_short_forms(&others, "pld");
+    }
     return report(fl->fe, DIAG_UNKNOWN_OPERATION, span,
-                  near == NULL ? "help(pl) and help(pld) list the operations"
-                               : arena_printf(fl->a, "did you mean '%s'?", near),
+                  near == NULL ? others.bytes : arena_printf(fl->a, "did you mean '%s'?", near),
                   "Unknown %soperation '%s'", distributed ? "distributed " : "", path);
 }
 

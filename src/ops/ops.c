@@ -376,12 +376,15 @@ const char *op_nearest(const char *spelling)
 {
     const char *all[OP_COUNT * MAX_SPELLINGS + WORD_COUNT];
     int64_t count = 0;
+    const char *module = strncmp(spelling, "pld.", 4) == 0 ? "pld." : "";
     for (int32_t i = 0; i < WORD_COUNT; i++)
-        all[count++] = language_words()[i].path;
+        if (strncmp(language_words()[i].path, module, strlen(module)) == 0)
+            all[count++] = language_words()[i].path;
     for (int32_t i = 0; i < OP_COUNT; i++) {
         const op_def *def = op_get((op_id)i);
         for (const char *const *s = def->spellings; *s != NULL; s++)
-            all[count++] = *s;
+            if (strncmp(*s, module, strlen(module)) == 0)
+                all[count++] = *s;
     }
     const char *same[OP_COUNT * MAX_SPELLINGS + WORD_COUNT];
     int64_t same_count = 0;
@@ -393,6 +396,21 @@ const char *op_nearest(const char *spelling)
         return nearest_word(spelling, all, count);
     const char *nearest = nearest_word(spelling, same, same_count);
     return nearest == NULL ? same[0] : nearest;
+}
+
+void op_list_short_forms(text *out, const char *module)
+{
+    const size_t length = strlen(module);
+    const char *separator = "";
+    for (int32_t i = 0; i < OP_COUNT; i++) {
+        for (const char *const *s = op_get((op_id)i)->spellings; *s != NULL; s++) {
+            if (strncmp(*s, module, length) != 0 || last_segment(*s) != *s + length + 1 ||
+                op_find(*s) != op_get((op_id)i)) /* several of one name */
+                continue;
+            text_printf(out, "%s%s", separator, *s);
+            separator = ", ";
+        }
+    }
 }
 
 bool op_writes(const op_def *op, int32_t param)

@@ -61,6 +61,7 @@
 #define OPS_OPS_H
 
 #include "base/export.h"
+#include "base/text.h"
 #include "ir/ir.h"
 
 typedef enum op_id {
@@ -164,8 +165,10 @@ bool op_reaches_peers(const op_def *op);
 bool op_is_spelled(const op_def *op, const char *spelling);
 /* By any spelling ("pl.load", "pl.tile.load"); NULL when there is none. */
 const op_def *op_find(const char *spelling);
-/* The spelling nearest to a misspelt one, for "did you mean"; NULL when nothing is near. */
+/* The spelling nearest to a misspelt one, for "did you mean"; NULL when nothing is near. Of what is in pld, one in pld. */
 const char *op_nearest(const char *spelling);
+/* "pld.rank, pld.nranks, ...": the operations that are called without a category between the module and their name. */
+void op_list_short_forms(text *out, const char *module);
 /* What is wrong with the table's text, for the unit test; NULL when every row could be parsed. */
 const char *op_table_problem(void);
 

@@ -60,6 +60,8 @@ REFUSED = [
     ("host", "wrapper(s, w, v, x, y, 0)", "'device'|device="),
     ("kernel", "pld.tile.foo(w)", r"pld\.tile"),
     ("kernel", "pld.system.foo(w)", r"pld\.system\.foo"),
+    ("kernel", "pld.foo.bar(w)", r"pld\.foo\.bar'(.|\n)*the short forms are .*pld\.world_size, .*pld\.remote_store$"),
+    ("kernel", "pld.put(w, 0, x)", "did you mean 'pld.tensor.put'"),
     ("kernel", "a = pld.rank(w)", "CommCtx"),
     ("kernel", "a = pld.get_comm_ctx(x)", "must be a DistributedTensor, got Tensor"),
     ("kernel", "a = pld.get_comm_ctx(w, to=1)", "no kwargs but dt"),
