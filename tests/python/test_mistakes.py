@@ -95,6 +95,22 @@ def test_foreign_context_managers(place):
     assert "did you mean pl.scope(...)?" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "device, error, words",
+    [
+        ("True", ParserSyntaxError, "'device' must be an integer scalar, not a Scalar of type bool"),
+        ("1.5", ParserSyntaxError, "'device' must be an integer scalar, not a Scalar of type fp32"),
+        ("x", ParserSyntaxError, "'device' must be an integer scalar, not a Tensor"),
+        ("-1", ParserTypeError, "'device' -1 does not exist"),
+        ("1", ValueError, r"device 1 does not exist: the run has 1"),
+        ("n", ValueError, r"device 1 does not exist: the run has 1"),
+    ],
+)
+def test_devices_that_are_none(device, error, words):
+    with pytest.raises(error, match=words):
+        run(host=f"wrapper(x, y, n, device={device})")
+
+
 # ---- decorators ----
 
 

@@ -600,6 +600,18 @@ def test_lanes():
     assert not z[0, 5].any()
 
 
+@pytest.mark.parametrize("mode, times", [("NONE", 2), ("UP_DOWN", 1), ("LEFT_RIGHT", 1)])
+def test_a_lane_notifies_once(mode, times):
+    body = f"""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for lane in pl.split_aiv(2, mode=pl.SplitMode.{mode}):
+            pld.system.notify(sig, 0, [0, 0], 1, op=pld.NotifyOp.AtomicAdd)
+        pl.write(z, [0, 0], pl.read(sig, [0, 0]))
+    """
+    _, z = run(body)
+    assert z[0, 0, 0] == times
+
+
 def test_an_automatic_scope():
     body = """
     with pl.scope():

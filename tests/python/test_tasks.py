@@ -123,6 +123,11 @@ WAIT = "pld.system.defer_wait(sig, [0, 0], 0)"
         f"for i in pl.range(3):\n    m = pl.read(x, [0, 1])\n{WAIT}",
         f"for i in pl.range(1):\n    m = pl.read(x, [0, 1])\n    {WAIT}",
         "pld.system.defer_wait(sig, [0, 0], pl.read(x, [0, 0]) - 1)",
+        # the longer of two branches counts
+        f"if pl.read(x, [0, 0]) > 3:\n    for i in pl.range(64):\n        {WAIT}\nelse:\n    for i in pl.range(60):\n        {WAIT}",
+        # what is waited for may come out of branches and loops
+        "n = pl.read(x, [0, 0])\nif n > 3:\n    e = n\nelse:\n    e = n - 1\nfor i in pl.range(n):\n    e = e * 2\n"
+        "pld.system.defer_wait(sig, [0, 0], e)",
     ],
 )
 def test_what_a_deferred_wait_may_stand_with(lines):
@@ -141,7 +146,9 @@ def test_what_a_deferred_wait_may_stand_with(lines):
         ("pld.system.defer_wait(sig, [0, 0], -1)", r"expected must be in \[0, INT32_MAX\]"),
         ("pld.system.defer_wait(sig, [0, 0], 1 << 31)", r"expected must be in \[0, INT32_MAX\]"),
         (f"for i in pl.range(65):\n    {WAIT}", "at most 64 conditions"),
+        (f"if pl.read(x, [0, 0]) > 3:\n    for i in pl.range(64):\n        {WAIT}\n{WAIT}", "at most 64 conditions"),
         (f"for i in pl.range(0):\n    {WAIT}", "statically known positive trip count"),
+        (f"n = pl.read(x, [0, 0])\nwhile n > 3:\n    {WAIT}\n    n = n - 1", "statically known positive trip count"),
         (f"for i in pl.range(pl.read(x, [0, 0])):\n    {WAIT}", "statically known positive trip count"),
         (
             f"for i in pl.range(2):\n    m = pl.read(x, [0, i])\n    {WAIT}",
@@ -198,6 +205,26 @@ with pl.manual_scope():
 """
     _, z = run(body)
     assert z[0, 0, 0] == 200
+
+
+def test_a_part_of_a_window_has_no_deferred_wait():
+    body = "part = pl.slice(sig, [1, 1], [0, 0])\n" + gate("pld.system.defer_wait(part, [0, 0], 0)")
+    refused(body, ValueError, "direct DistributedTensor function parameter")
+
+
+def test_what_depends_on_a_deferring_task_may_resolve_early():
+    body = """
+    with pl.manual_scope():
+        with pl.at(level=pl.Level.CORE_GROUP) as gate:
+            pld.system.defer_wait(sig, [0, 0], 1)
+        with pl.at(level=pl.Level.CORE_GROUP, deps=[gate], allow_early_resolve=True):
+            pl.store(pl.load(win, [0, 0], [1, 8]), [0, 0], z)
+        with pl.at(level=pl.Level.CORE_GROUP):
+            pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], win)
+            pld.system.notify(sig, 0, [0, 0], 1, op=pld.NotifyOp.Set)
+    """
+    x, z = run(body)
+    np.testing.assert_array_equal(z[0, 0], x[0, 0])
 
 
 def test_a_deferring_scope_has_no_options():
