@@ -85,15 +85,15 @@ if __name__ == "__main__":
     wanted = np.linspace(-2, 2, WEIGHTS, dtype=np.float32)
     weights = empty_shared((n, 1, WEIGHTS))             # zeros
     batches = [(empty_shared((n, ROWS, WEIGHTS)), empty_shared((n, ROWS, WEIGHTS))) for _ in range(2)]
-    handles = [None, None]
+    handles = {}                                        # of the batch in each place
     with compiled.prepare() as worker:
         for number in range(STEPS):
             place = number % 2
-            if handles[place] is not None:
+            if place in handles:
                 handles[place].result()                 # its batch may be overwritten now
             make_batch(number, wanted, *batches[place])
             handles[place] = worker.submit(compiled, *batches[place], weights)
-        for handle in handles:
+        for handle in handles.values():
             handle.result()
         copied = worker.copied_bytes
     # Each step multiplies the distance by 1 - 16 n / 256, because the squares of a row are 1.
