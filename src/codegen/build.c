@@ -95,12 +95,14 @@ static pypto_status write_sources(build_job *j)
     return status;
 }
 
-/* `kept`: where the build folder will be after a failure. */
-static pypto_status run_compiler(build_job *j, const char *kept)
+/* Or writes what it has made before. `kept`: where the build folder will be after a failure. */
+static pypto_status make_object(build_job *j, const char *kept)
 {
     const char *c_path = arena_printf(j->a, "%s/" PROGRAM_C, j->folder);
     const char *object_path = arena_printf(j->a, "%s/" PROGRAM_OBJECT, j->folder);
     const char *kept_path = arena_printf(j->a, "%s/" PROGRAM_C, kept);
+    if (j->object != NULL)
+        return os_write_file(object_path, j->object->bytes, j->object->length);
     build_set_waiting(j, true);
     pypto_status status = toolchain_run(j->a, j->tools, c_path, object_path, kept_path);
     build_set_waiting(j, false);
@@ -116,7 +118,7 @@ static bool build_in_cache(build_job *j, hash_key back)
     const char *failed = cache_failed_dir(j->cache, back);
     j->status = write_sources(j);
     if (status_ok(j->status))
-        j->status = run_compiler(j, failed != NULL ? failed : j->folder);
+        j->status = make_object(j, failed != NULL ? failed : j->folder);
     if (status_ok(j->status))
         return true;
     if (!takes_files(j, j->folder)) {
@@ -140,7 +142,7 @@ static bool build_privately(build_job *j)
     j->status = write_sources(j);
     if (!status_ok(j->status))
         return false;
-    j->status = run_compiler(j, j->folder);
+    j->status = make_object(j, j->folder);
     if (status_ok(j->status)) {
         (void)cache_seal(j->a, j->folder);
         return true;

@@ -1,9 +1,12 @@
 /* A program from a folder that was kept from an earlier compile.
  *
  * Its code will run here, so the folder and the files that decide what runs must be nobody else's: see
- * os_is_trusted(). program.so is used where it is when program.sum says that it is whole, and made for this processor
+ * os_is_trusted(). program.so is used when program.sum says that it is whole, and made for this processor
  * of the program.c beside it; else program.c is compiled again, through the cache like any other program. So a folder
- * can be carried to another machine, and an edited program.c has its effect. The folder itself is never written. */
+ * can be carried to another machine, and an edited program.c has its effect. The folder itself is never written.
+ *
+ * What is used is a copy in the cache, or in a folder of its own: the dynamic loader takes files of one name for one
+ * object, and a later compile may put another program into this folder. */
 #include "codegen/compile.h"
 
 #include "codegen/build.h"
@@ -21,6 +24,7 @@ typedef struct load_job {
     cache cache;
     toolchain tools;
     program_text text;
+    text object; /* as it is in the folder */
     build_job build;
     pypto_status status;
 } load_job;
@@ -77,17 +81,9 @@ static hash_key content_key(const text *t)
     return hasher_finish(&h);
 }
 
-/* Its object is in the cache, or is made. */
-static void compile_again(load_job *j)
+/* Its object is in the cache, or comes there. */
+static void place_object(load_job *j, hash_key back)
 {
-    j->status = toolchain_find(j->a, &j->tools);
-    if (!status_ok(j->status))
-        return;
-    j->cache = cache_open(j->a);
-    j->build.cache = &j->cache;
-    j->build.tools = &j->tools;
-    j->build.text = &j->text;
-    const hash_key back = build_key(content_key(&j->text.c), j->tools.identity);
     const char *directory = cache_object_dir(&j->cache, back);
     bool temporary = false;
     j->output->back_hit = cache_has_object(j->a, directory);
@@ -121,10 +117,6 @@ static void load(load_job *j)
     const bool has_text = find_file(j, PROGRAM_C);
     const bool whole = find_file(j, PROGRAM_OBJECT) && find_file(j, PROGRAM_SUM) &&
                        cache_has_object_of_here(j->a, j->directory);
-    if (whole && has_text) {
-        fill(j, j->directory);
-        return;
-    }
     if (status_ok(j->status) && !has_text)
         j->status = diag_status(DIAG_BAD_ARTIFACT, "compile the program again",
                                 "there is no %s/" PROGRAM_C, j->directory);
@@ -132,8 +124,19 @@ static void load(load_job *j)
         return;
     (void)read_text(j, PROGRAM_IR, &j->text.ir);
     (void)read_text(j, PROGRAM_DESCRIPTION, &j->text.description);
-    if (status_ok(j->status))
-        compile_again(j);
+    if (whole)
+        (void)read_text(j, PROGRAM_OBJECT, &j->object);
+    else if (status_ok(j->status))
+        j->status = toolchain_find(j->a, &j->tools);
+    if (!status_ok(j->status))
+        return;
+    j->cache = cache_open(j->a);
+    j->build.cache = &j->cache;
+    j->build.tools = &j->tools;
+    j->build.text = &j->text;
+    j->build.object = whole ? &j->object : NULL;
+    const hash_key front = content_key(&j->text.c);
+    place_object(j, build_key(front, whole ? content_key(&j->object) : j->tools.identity));
 }
 
 /* With a way back for exhausted memory. */

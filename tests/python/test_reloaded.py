@@ -148,12 +148,25 @@ def modified(folder):
     return {path: path.stat().st_mtime_ns for path in pathlib.Path(folder).rglob("*")}
 
 
-def test_it_is_used_where_it_is(one, cache, monkeypatch):
+def test_it_is_used_as_it_is(one, cache, monkeypatch):
     monkeypatch.setenv("PYPTO_CC", "/nonexistent")  # nothing needs a compiler
     before = modified(one)
     compiled = CompiledProgram.from_dir(one)
-    assert compiled.object_path == one.resolve() / "program.so" and (compiled(ROW) == 2 * ROW).all()
-    assert modified(one) == before and not cache.exists()
+    assert (compiled(ROW) == 2 * ROW).all()
+    assert modified(one) == before and len(list(cache.glob("v1/object/*/program.so"))) == 1
+
+
+def test_another_program_in_the_same_folder(tmp_path, transport):
+    """The dynamic loader takes files of one name for one object: what is loaded is not the file in the folder."""
+    settings = RunConfig(platform="cpu", distributed_config=TWO, save_kernels_dir=str(tmp_path / "folder"))
+    compiled = []
+    for factor in ("FACTOR = 2", "FACTOR = 3"):
+        compiled.append((factor, from_text(SCALE.replace("FACTOR = 2", factor))["host"].compile(rows(2), rows(2), config=settings)))
+        compiled.append((factor, DistributedCompiledProgram.from_dir(tmp_path / "folder")))
+    for factor, each in compiled:
+        y = np.zeros_like(rows(2))
+        each(rows(2), y)
+        assert (y == int(factor[-1]) * rows(2)).all()
 
 
 @pytest.mark.parametrize(
