@@ -125,8 +125,8 @@ class RuntimeError(Error, _builtins.RuntimeError):
     """Something asked for at a time when it cannot be."""
 
 
-class SystemError(Error, _builtins.SystemError):
-    """Something that the operating system refused."""
+class SystemError(Error, _builtins.SystemError, _builtins.OSError):
+    """Something that the operating system refused: a full disk, a limit that is reached. Its text has the reason; `errno` is None."""
 
 
 class CompilerError(Error, _builtins.RuntimeError):

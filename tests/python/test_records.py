@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import pypto
 import pypto.language as pl
 import pypto.language.distributed as pld
 from pypto import ir
@@ -441,6 +442,23 @@ def test_no_room(monkeypatch):
         deps = read(folder / "deps.json")
         assert deps["dropped"] > 0 and len(deps["tasks"]) < 6
         assert read(folder / "chip_swimlane_records.json")["metadata"]["dropped"] > 0
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    program = compiled()
+    x, z = inputs(2)
+    config = RunConfig(platform=program.platform, enable_chip_swimlane=True)
+    program(x, z, config=config)
+    folder = program.output_dir / "dfx_outputs"
+    folder.rename(tmp_path / "moved")
+    folder.write_text("")
+    z[:] = 0
+    with pytest.raises(OSError, match="cannot make the directory.*dfx_outputs") as caught:
+        program(x, z, config=config)
+    assert isinstance(caught.value, pypto.errors.SystemError) and caught.value.code == "PYPTO-I003"
+    folder.unlink()
+    program(x, z, config=config)
+    np.testing.assert_array_equal(z[:, 8], x[:, 0])
 
 
 def test_levels_that_do_not_exist():

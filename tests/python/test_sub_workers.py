@@ -2,6 +2,7 @@
 
 import os
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -380,6 +381,31 @@ def test_a_function_may_run_programs_itself():
     y[:] = 0
     program(x, y)
     assert (y == 1).all()
+
+
+def test_a_copy_that_a_function_forks_is_no_sub_worker():
+    program = compiled(Abstract, DistributedConfig(device_ids=[0]))
+    notes = empty_shared((2,), np.int64)
+
+    def on_result(args):
+        if notes[0] == 0:
+            child = os.fork()
+            if child:
+                notes[0] = child
+            return  # both of them
+        for _ in range(1000):
+            child, status = os.waitpid(int(notes[0]), os.WNOHANG)
+            if child:
+                assert status == 0
+                notes[1] += 1
+                return
+            time.sleep(0.01)
+
+    y, z = np.ones((2, 3), np.float16), np.ones(4, np.bool_)
+    with program.prepare(callbacks={"on_result": on_result}) as worker:
+        worker(y, z)
+        worker(y, z)
+    assert notes[1] == 1
 
 
 def test_what_is_printed_appears(capfd):

@@ -8,6 +8,7 @@ mapped arguments.
 from __future__ import annotations
 
 import enum
+import os
 import sys
 
 from .. import _core
@@ -328,8 +329,6 @@ def begin() -> None:
     if torch is not None:
         torch.set_num_threads(1)
         return
-    import os
-
     os.environ["OMP_NUM_THREADS"] = "1"  # for one that is imported later
 
 
@@ -346,13 +345,16 @@ def _shortened(text: str) -> str:
 
 def run(function: Callable[[list[Any]], None], arguments: list[Any]) -> tuple[str, str] | None:
     """Calls what is bound; what it raises as (message, traceback)."""
+    process = os.getpid()
+    failure = None
     try:
         function(arguments)
     except BaseException as error:  # SystemExit, too: a SubWorker ends with its set
-        return _described(error)
-    finally:
-        flush()
-    return None
+        failure = _described(error)
+    flush()
+    if os.getpid() != process:  # a copy that the function has forked; two would do each later call twice
+        os._exit(0)
+    return failure
 
 
 def _described(error: BaseException) -> tuple[str, str]:
