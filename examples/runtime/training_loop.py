@@ -15,7 +15,7 @@ import numpy as np
 
 import pypto.language as pl
 import pypto.language.distributed as pld
-from pypto.runtime import empty_shared
+from pypto.runtime import DistributedRunHandle, empty_shared
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from running import config, finish, options  # noqa: E402
@@ -85,7 +85,7 @@ if __name__ == "__main__":
     wanted = np.linspace(-2, 2, WEIGHTS, dtype=np.float32)
     weights = empty_shared((n, 1, WEIGHTS))             # zeros
     batches = [(empty_shared((n, ROWS, WEIGHTS)), empty_shared((n, ROWS, WEIGHTS))) for _ in range(2)]
-    handles = {}                                        # of the batch in each place
+    handles: dict[int, DistributedRunHandle] = {}       # of the batch in each place
     with compiled.prepare() as worker:
         for number in range(STEPS):
             place = number % 2
