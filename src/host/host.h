@@ -101,6 +101,8 @@ typedef struct host_access {
     pld_tensor view;
     byte_range range;
     int32_t device; /* a consumer */
+    uint64_t call;
+    uint64_t domains; /* of the windows that the dispatch passes, in its call */
     bool writes;
     uint64_t sequence;
 } host_access;

@@ -1,11 +1,10 @@
 /* Which dispatches must be complete before the next one starts. Called by pld_dispatch() around the
  * posting; the ranks carry it out (runtime/loop.c).
  *
- * On one device a dispatch comes after every earlier one that passes a window of the same domain, or
- * touches the same host memory, one of the two writing. Among devices it comes after those that write
- * host memory that it reads; dispatches that only write wait for nobody, since they may be meant to
- * fill one tensor together, in step with each other. SubWorkers are in step with nobody: with them it is as on
- * one device. */
+ * A dispatch comes after every earlier one that touches the same host memory, one of the two writing, and on one
+ * device after those that pass a window of the same domain. But among devices of one domain, of which both pass
+ * windows, a dispatch that only writes waits for nobody, and a writer not for readers: they may be meant to fill
+ * and to read one tensor in step with each other. SubWorkers are in step with nobody. */
 #include "host/host.h"
 
 #include "base/alloc.h"
@@ -122,23 +121,41 @@ void order_check_domains(pld_host *host)
 
 /* ---- host memory ---- */
 
-static bool comes_after(const pld_host *host, const host_access *earlier, int32_t device,
-                        const pld_tensor *view, byte_range range, pld_direction direction)
+/* The domains of whose windows a dispatch passes some: a bit for the first buffer of each. With more than 64 buffers two
+ * domains may share one. */
+static uint64_t domains_of(const pld_host *host, const pld_arg *args, int32_t count)
 {
-    const int32_t subs = host->w->device_count; /* from here on */
-    const bool alone = earlier->device == device || earlier->device >= subs || device >= subs;
+    uint64_t domains = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (args[i].kind != PLD_ARG_TENSOR || args[i].tensor->window == NULL)
+            continue;
+        const uint64_t domain = domain_of(host, args[i].tensor);
+        int32_t first = 0;
+        while (!host->windows[first].allocated || host->windows[first].devices != domain)
+            ++first;
+        domains |= (uint64_t)1 << first % 64;
+    }
+    return domains;
+}
+
+static bool comes_after(const pld_host *host, const host_access *earlier, int32_t device,
+                        uint64_t domains, const pld_tensor *view, byte_range range,
+                        pld_direction direction)
+{
+    const bool in_step = earlier->device != device && earlier->call == host->call &&
+                         (earlier->domains & domains) != 0;
     const bool conflict =
-        alone ? earlier->writes || direction != PLD_IN : earlier->writes && direction != PLD_OUT;
+        in_step ? earlier->writes && direction != PLD_OUT : earlier->writes || direction != PLD_IN;
     return conflict && views_overlap(&earlier->view, earlier->range, view, range);
 }
 
-static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *view,
-                             pld_direction direction)
+static bool collect_accesses(pld_host *host, int32_t device, uint64_t domains,
+                             const pld_tensor *view, pld_direction direction)
 {
     const byte_range range = view_range(view);
     for (int64_t i = 0; i < host->w->order.access_count; ++i) {
         const host_access *earlier = &host->w->order.accesses[i];
-        if (comes_after(host, earlier, device, view, range, direction) &&
+        if (comes_after(host, earlier, device, domains, view, range, direction) &&
             !add_dep(host, earlier->device, earlier->sequence))
             return false;
     }
@@ -158,13 +175,15 @@ static void prune(pld_host *host)
     order->access_count = kept;
 }
 
-static bool record_access(pld_host *host, int32_t device, uint64_t sequence, const pld_tensor *view,
-                          bool writes)
+static bool record_access(pld_host *host, int32_t device, uint64_t domains, uint64_t sequence,
+                          const pld_tensor *view, bool writes)
 {
     host_order *order = &host->w->order;
     const host_access access = {.view = *view,
                                 .range = view_range(view),
                                 .device = device,
+                                .call = host->call,
+                                .domains = domains,
                                 .writes = writes,
                                 .sequence = sequence};
     if (access.range.low == access.range.high)
@@ -185,13 +204,14 @@ bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, 
                    int32_t count)
 {
     bool memory = true;
+    const uint64_t domains = domains_of(host, args, count);
     host->w->order.dep_count = 0;
     for (int32_t i = 0; i < count && memory; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
         const pld_tensor *tensor = args[i].tensor;
         if (tensor->window == NULL) {
-            memory = collect_accesses(host, device, tensor, wrapper->params[i].direction);
+            memory = collect_accesses(host, device, domains, tensor, wrapper->params[i].direction);
         } else {
             const host_turn *turn = find_turn(&host->w->order, domain_of(host, tensor), device);
             memory = turn == NULL || add_dep(host, device, turn->sequence);
@@ -204,12 +224,13 @@ bool order_record(pld_host *host, int32_t device, uint64_t sequence, const pld_f
                   const pld_arg *args, int32_t count)
 {
     bool memory = true;
+    const uint64_t domains = domains_of(host, args, count);
     for (int32_t i = 0; i < count && memory; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
         const pld_tensor *tensor = args[i].tensor;
         memory = tensor->window == NULL
-                     ? record_access(host, device, sequence, tensor,
+                     ? record_access(host, device, domains, sequence, tensor,
                                      wrapper->params[i].direction != PLD_IN)
                      : take_turn(&host->w->order, &(host_turn){domain_of(host, tensor), device,
                                                                sequence, wrapper, host->line});

@@ -2,6 +2,7 @@
 arguments make."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -697,3 +698,39 @@ def test_a_task_that_does_more_than_a_barrier_is_ordered_by_what_it_does(transpo
     y = np.zeros_like(x)
     from_text(FENCED.format(body=body))["host"](x, y, config=config(3))
     np.testing.assert_array_equal(y, x)
+
+
+BETWEEN_DEVICES = """
+@pl.jit.incore
+def slow_copy(source: pl.Tensor[[8], pl.INT64], target: pl.Out[pl.Tensor[[8], pl.INT64]], n: pl.Scalar[pl.INT64]):
+    for i in pl.range(n):
+        pl.write(target, [0], pl.read(source, [i % 8]))
+    for i in pl.range(8):
+        pl.write(target, [i], pl.read(source, [i]))
+
+@pl.jit
+def chip(source: pl.Tensor[[8], pl.INT64], target: pl.Out[pl.Tensor[[8], pl.INT64]], n: pl.Scalar[pl.INT64]):
+    slow_copy(source, target, n)
+
+@pl.jit.host
+def host(x: pl.Tensor[[8], pl.INT64], y: pl.InOut[pl.Tensor[[8], pl.INT64]], z: pl.Out[pl.Tensor[[8], pl.INT64]]):
+    {statements}
+"""
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "chip(y, z, 300000, device=0); chip(x, y, 0, device=1)",  # y is read, then written
+        "chip(y, z, 300000, device=0); chip(x, z, 0, device=1)",  # z is written twice
+        "chip(x, y, 300000, device=0); chip(y, z, 0, device=1)",  # y is written, then read
+    ],
+)
+def test_the_later_dispatch_waits_on_another_device(statements, transport):
+    x, y = np.arange(8), np.arange(100, 108)
+    z = np.zeros_like(x)
+    arrays = {"x": x.copy(), "y": y.copy(), "z": z.copy()}
+    for source, target in re.findall(r"chip\((\w), (\w)", statements):
+        arrays[target] = arrays[source].copy()
+    from_text(BETWEEN_DEVICES.format(statements=statements))["host"](x, y, z, config=config(2))
+    assert (y == arrays["y"]).all() and (z == arrays["z"]).all()
