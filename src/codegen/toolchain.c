@@ -15,7 +15,8 @@
  *   -nostdlib                     it needs nothing but libpypto and libc, which are loaded already
  *   -g1                           debuggers and profilers see script lines; costs 1 or 2 ms
  *   -pipe                         the assembler runs beside the compiler
- *   -fno-gcse -fno-tree-vrp -fno-tree-pta --param=max-jump-thread-duplication-stmts=0
+ *   -fno-gcse -fno-tree-vrp --param=max-jump-thread-duplication-stmts=0
+ *   --param=max-fields-for-field-sensitive=0
  *                                 for gcc, whose time for a long function grows with the square of
  *                                 its branches and views in these passes; kernels gain nothing from
  *                                 them: loops over tiles have constant bounds, and tiles constant
@@ -58,7 +59,7 @@ static const char *const compile_flags[] = {
     "-fno-plt",
     "-fno-gcse",
     "-fno-tree-vrp",
-    "-fno-tree-pta",
+    "--param=max-fields-for-field-sensitive=0",
     "--param=max-jump-thread-duplication-stmts=0",
     "-g1",
     "-pipe",
