@@ -140,7 +140,7 @@ static void add_state(text *out, pypto_worker *w, uint64_t call, int32_t rank)
         return;
     }
     const failure_record *failure = &h->failure[call_slot(call)];
-    if (atomic_load_explicit(&failure->order, memory_order_acquire) != 0 && failure->call == call) {
+    if (atomic_load_explicit(&failure->call, memory_order_acquire) == call) {
         text_add(out, "failed in ");
         add_place(out, w, failure->program,
                   (uint64_t)(failure->function + 1) << 32 | (uint32_t)failure->line);
@@ -228,10 +228,9 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
     int32_t first_rank = -1;
     for (int32_t rank = 0; rank < consumer_count(w); ++rank) {
         const failure_record *f = &segment_rank(&w->seg, rank)->failure[call_slot(call)];
-        const uint64_t order = atomic_load_explicit(&f->order, memory_order_acquire);
-        if (order == 0 || f->call != call)
+        if (atomic_load_explicit(&f->call, memory_order_acquire) != call)
             continue;
-        if (first == NULL || order < atomic_load_explicit(&first->order, memory_order_relaxed)) {
+        if (first == NULL || f->order < first->order) {
             first = f;
             first_rank = rank;
         }

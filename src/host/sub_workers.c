@@ -272,7 +272,6 @@ static void fail_call(pypto_worker *w, int32_t consumer, const pld_host *host)
     failure_record *failure = &h->failure[call_slot(host->call)];
     char how[64];
     process_describe_exit(&w->processes[consumer], how, sizeof how);
-    failure->call = host->call;
     failure->code = DIAG_WORKER_DIED;
     failure->program = host->program_id;
     failure->function = -1;
@@ -285,9 +284,8 @@ static void fail_call(pypto_worker *w, int32_t consumer, const pld_host *host)
     format_text(failure->text, sizeof failure->text, "its process (pid %lld) died, %s",
                 (long long)w->processes[consumer].pid, how);
     failure->note[0] = '\0';
-    const uint64_t order =
-        atomic_fetch_add_explicit(&w->seg.set->failures, 1, memory_order_relaxed) + 1;
-    atomic_store_explicit(&failure->order, order, memory_order_release);
+    failure->order = atomic_fetch_add_explicit(&w->seg.set->failures, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(&failure->call, host->call, memory_order_release);
     segment_poison(&w->seg, host->call);
 }
 

@@ -30,17 +30,17 @@ void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int3
                 diag_code code, const char *text, const char *note)
 {
     failure_record *failure = &s->header->failure[call_slot(call)];
-    failure->call = call;
+    if (atomic_load_explicit(&failure->call, memory_order_relaxed) == call)
+        return; /* the first one of a rank counts */
     failure->code = (int32_t)code;
     failure->program = program;
     failure->function = function;
     failure->line = line;
     snprintf(failure->text, sizeof failure->text, "%s", text);
     snprintf(failure->note, sizeof failure->note, "%s", note != NULL ? note : "");
-    const uint64_t order =
-        atomic_fetch_add_explicit(&s->seg.set->failures, 1, memory_order_relaxed) + 1;
-    atomic_store_explicit(&failure->order, order,
-                          memory_order_release); /* pairs with the host's report */
+    failure->order = atomic_fetch_add_explicit(&s->seg.set->failures, 1, memory_order_relaxed) + 1;
+    /* Pairs with the host's report, which may be looking already: another rank has failed first. */
+    atomic_store_explicit(&failure->call, call, memory_order_release);
     segment_poison(&s->seg, call);
     sched_ring_host(s);
 }

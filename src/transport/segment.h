@@ -172,9 +172,9 @@ static inline bool signal_is(const signal_entry *e, int64_t cell_offset, uint64_
 
 /* How a rank's part of a call ended before its time. */
 typedef struct failure_record {
-    _Atomic uint64_t order; /* 0: none; 1 is the first failure of the set's life */
-    uint64_t call;
-    int32_t code; /* diag_code */
+    _Atomic uint64_t call; /* written last: the rest is that of this call */
+    uint64_t order;        /* among all failures of the set's life, from 1 */
+    int32_t code;          /* diag_code */
     int32_t program;
     int32_t function;
     int32_t line;

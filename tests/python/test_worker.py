@@ -16,7 +16,7 @@ import torch
 
 import pypto
 import pypto.language as pl
-from programs import allreduce, allreduce_expected, config
+from programs import allreduce, allreduce_expected, config, from_text
 from pypto.ir import DistributedConfig
 from pypto.runtime import DistributedRunHandle, DistributedWorker, RegistrationHandle, RunConfig
 from transfers import host_of
@@ -802,3 +802,29 @@ def test_prepare_loads_the_programs(transport):
         finally:
             copy.rename(program.object_path)
     np.testing.assert_array_equal(y, expected(x, 1))
+
+
+FAILING = """
+@pl.jit.incore
+def kernel(x: pl.Tensor[[8], pl.INT32], y: pl.Out[pl.Tensor[[8], pl.INT32]], n: pl.Scalar[pl.INT64]):
+    pl.write(y, [0], pl.read(x, [n]))
+
+@pl.jit
+def chip(x: pl.Tensor[[8], pl.INT32], y: pl.Out[pl.Tensor[[8], pl.INT32]], n: pl.Scalar[pl.INT64]):
+    kernel(x, y, n)
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 8], pl.INT32]], n: pl.Scalar[pl.INT64]):
+    for r in pl.range(pld.world_size()):
+        chip(x[r], y[r], n, device=r)
+"""
+
+
+def test_a_failure_is_that_of_its_call():
+    """Ranks that fail at the same time, call after call: what is told is never what a rank failed with before."""
+    x = np.zeros((64, 8), np.int32)
+    compiled = from_text(FAILING)["host"].compile(config=config(64), n=pl.RUNTIME)
+    with compiled.prepare() as worker:
+        for number in range(100, 500):
+            with pytest.raises(pypto.DeviceError, match=rf"\[{number}\]|\b{number}\b"):
+                worker(x, np.zeros_like(x), number)
