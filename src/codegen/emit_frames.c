@@ -16,14 +16,9 @@
 #define FRAME_STATEMENTS 48
 #define FRAME_GROUP 32
 
-static bool takes_stack(const ir_stmt *s)
-{
-    return s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def));
-}
-
 static void count_taker(void *context, ir_stmt *s)
 {
-    *(int64_t *)context += takes_stack(s) ? 1 : 0;
+    *(int64_t *)context += calls_library(s) ? 1 : 0;
 }
 
 void plan_frames(emitter *e)
@@ -76,7 +71,7 @@ static int32_t group_at(const emitter *e, const ir_block *block, int64_t first)
     for (int64_t i = first; i <= until && i < first + FRAME_GROUP; i++) {
         const int64_t needed = needed_until(e, block->items[i]);
         until = needed > until ? needed : until;
-        worth = worth || takes_stack(block->items[i]);
+        worth = worth || calls_library(block->items[i]);
     }
     return worth && until < first + FRAME_GROUP ? (int32_t)(until + 1 - first) : 0;
 }

@@ -132,6 +132,11 @@ static const char *tensor_param_name(const emitter *e, const ir_var *param)
     return info->param_name != NULL ? info->param_name : param->c_name;
 }
 
+bool calls_library(const ir_stmt *s)
+{
+    return s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def));
+}
+
 /* Whether the C text of the body names the function's context. Everything but arithmetic on tiles
  * and scalars does; so does a device function's loop, which makes a device call at each turn. */
 typedef struct context_use {
@@ -142,8 +147,7 @@ typedef struct context_use {
 static void find_context_use(void *context, ir_stmt *s)
 {
     context_use *use = context;
-    use->used |= s->kind == IR_CALL || (s->kind == IR_DO && !op_is_elementwise(s->op_def)) ||
-                 (s->kind == IR_FOR && use->f->plane != PLD_PLANE_HOST);
+    use->used |= calls_library(s) || (s->kind == IR_FOR && use->f->plane != PLD_PLANE_HOST);
 }
 
 static void find_tile_uses(void *context, ir_stmt *s)

@@ -93,6 +93,11 @@ bool emit_fits(const emitter *e, size_t length, size_t columns);
 /* `wish`, or with a number behind it, so that it is free in the function at hand. */
 const char *emit_free_name(emitter *e, const char *wish);
 
+/* ---- emit_function.c ---- */
+
+/* Whether a statement is a call of the library, or of another function, as opposed to arithmetic. */
+bool calls_library(const ir_stmt *s);
+
 /* ---- emit_frames.c ---- */
 
 /* Whether the function at hand needs blocks of its own for what takes stack: behind plan_vars(). */

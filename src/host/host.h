@@ -124,7 +124,9 @@ typedef struct host_order {
     host_turn *turns;
     int32_t turn_count;
     int64_t turn_capacity;
-    queue_dep *deps; /* of the dispatch being posted */
+    /* Of the dispatch being posted: */
+    uint64_t domains; /* whose windows it passes */
+    queue_dep *deps;
     int32_t dep_count;
     int64_t dep_capacity;
 } host_order;

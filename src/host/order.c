@@ -139,23 +139,22 @@ static uint64_t domains_of(const pld_host *host, const pld_arg *args, int32_t co
 }
 
 static bool comes_after(const pld_host *host, const host_access *earlier, int32_t device,
-                        uint64_t domains, const pld_tensor *view, byte_range range,
-                        pld_direction direction)
+                        const pld_tensor *view, byte_range range, pld_direction direction)
 {
     const bool in_step = earlier->device != device && earlier->call == host->call &&
-                         (earlier->domains & domains) != 0;
+                         (earlier->domains & host->w->order.domains) != 0;
     const bool conflict =
         in_step ? earlier->writes && direction != PLD_OUT : earlier->writes || direction != PLD_IN;
     return conflict && views_overlap(&earlier->view, earlier->range, view, range);
 }
 
-static bool collect_accesses(pld_host *host, int32_t device, uint64_t domains,
-                             const pld_tensor *view, pld_direction direction)
+static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *view,
+                             pld_direction direction)
 {
     const byte_range range = view_range(view);
     for (int64_t i = 0; i < host->w->order.access_count; ++i) {
         const host_access *earlier = &host->w->order.accesses[i];
-        if (comes_after(host, earlier, device, domains, view, range, direction) &&
+        if (comes_after(host, earlier, device, view, range, direction) &&
             !add_dep(host, earlier->device, earlier->sequence))
             return false;
     }
@@ -175,15 +174,15 @@ static void prune(pld_host *host)
     order->access_count = kept;
 }
 
-static bool record_access(pld_host *host, int32_t device, uint64_t domains, uint64_t sequence,
-                          const pld_tensor *view, bool writes)
+static bool record_access(pld_host *host, int32_t device, uint64_t sequence, const pld_tensor *view,
+                          bool writes)
 {
     host_order *order = &host->w->order;
     const host_access access = {.view = *view,
                                 .range = view_range(view),
                                 .device = device,
                                 .call = host->call,
-                                .domains = domains,
+                                .domains = order->domains,
                                 .writes = writes,
                                 .sequence = sequence};
     if (access.range.low == access.range.high)
@@ -204,14 +203,14 @@ bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, 
                    int32_t count)
 {
     bool memory = true;
-    const uint64_t domains = domains_of(host, args, count);
+    host->w->order.domains = domains_of(host, args, count);
     host->w->order.dep_count = 0;
     for (int32_t i = 0; i < count && memory; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
         const pld_tensor *tensor = args[i].tensor;
         if (tensor->window == NULL) {
-            memory = collect_accesses(host, device, domains, tensor, wrapper->params[i].direction);
+            memory = collect_accesses(host, device, tensor, wrapper->params[i].direction);
         } else {
             const host_turn *turn = find_turn(&host->w->order, domain_of(host, tensor), device);
             memory = turn == NULL || add_dep(host, device, turn->sequence);
@@ -224,13 +223,12 @@ bool order_record(pld_host *host, int32_t device, uint64_t sequence, const pld_f
                   const pld_arg *args, int32_t count)
 {
     bool memory = true;
-    const uint64_t domains = domains_of(host, args, count);
     for (int32_t i = 0; i < count && memory; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
         const pld_tensor *tensor = args[i].tensor;
         memory = tensor->window == NULL
-                     ? record_access(host, device, domains, sequence, tensor,
+                     ? record_access(host, device, sequence, tensor,
                                      wrapper->params[i].direction != PLD_IN)
                      : take_turn(&host->w->order, &(host_turn){domain_of(host, tensor), device,
                                                                sequence, wrapper, host->line});

@@ -284,9 +284,7 @@ static void fail_call(pypto_worker *w, int32_t consumer, const pld_host *host)
     format_text(failure->text, sizeof failure->text, "its process (pid %lld) died, %s",
                 (long long)w->processes[consumer].pid, how);
     failure->note[0] = '\0';
-    failure->order = atomic_fetch_add_explicit(&w->seg.set->failures, 1, memory_order_relaxed) + 1;
-    atomic_store_explicit(&failure->call, host->call, memory_order_release);
-    segment_poison(&w->seg, host->call);
+    segment_fail(&w->seg, failure, host->call);
 }
 
 static void settle(pypto_worker *w, int32_t consumer)

@@ -38,10 +38,7 @@ void sched_fail(sched *s, uint64_t call, int32_t program, int32_t function, int3
     failure->line = line;
     snprintf(failure->text, sizeof failure->text, "%s", text);
     snprintf(failure->note, sizeof failure->note, "%s", note != NULL ? note : "");
-    failure->order = atomic_fetch_add_explicit(&s->seg.set->failures, 1, memory_order_relaxed) + 1;
-    /* Pairs with the host's report, which may be looking already: another rank has failed first. */
-    atomic_store_explicit(&failure->call, call, memory_order_release);
-    segment_poison(&s->seg, call);
+    segment_fail(&s->seg, failure, call);
     sched_ring_host(s);
 }
 

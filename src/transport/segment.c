@@ -55,6 +55,14 @@ void segment_ring_all(const segment *s)
         rank_ring(s, segment_rank(s, consumer));
 }
 
+void segment_fail(const segment *s, failure_record *failure, uint64_t call)
+{
+    failure->order = atomic_fetch_add_explicit(&s->set->failures, 1, memory_order_relaxed) + 1;
+    /* Pairs with the host's report, which may be looking already: another rank has failed first. */
+    atomic_store_explicit(&failure->call, call, memory_order_release);
+    segment_poison(s, call);
+}
+
 void segment_poison(const segment *s, uint64_t call)
 {
     _Atomic uint64_t *poison = &s->set->poison[call_slot(call)];

@@ -63,5 +63,7 @@ void segment_ring_all(const segment *s);
 
 /* Poisons a call (and those before it in its slot, which are over) and wakes every rank. */
 void segment_poison(const segment *s, uint64_t call);
+/* Publishes a failure of the call, a record that is complete but for `order` and `call`, and poisons the call. */
+void segment_fail(const segment *s, failure_record *failure, uint64_t call);
 
 #endif
