@@ -151,9 +151,15 @@ static bool build_privately(build_job *j)
     return false;
 }
 
-const char *build_object(build_job *j, hash_key back, bool *temporary)
+const char *build_object(build_job *j, hash_key back, bool *hit, bool *temporary)
 {
+    const char *there = cache_object_dir(j->cache, back);
     *temporary = false;
+    *hit = cache_has_object(j->a, there);
+    if (*hit) {
+        cache_touch(there);
+        return there;
+    }
     if (build_in_cache(j, back)) {
         if (!status_ok(j->status))
             return NULL;

@@ -31,9 +31,9 @@ typedef struct build_job {
 /* The key of the object of a C text on a machine. */
 hash_key build_key(hash_key c_text, hash_key machine);
 
-/* Makes the object and returns its folder, or NULL with an error in `status`. *temporary: the folder is nobody's but
- * ours; it is job->folder. */
-const char *build_object(build_job *job, hash_key back, bool *temporary);
+/* Returns the folder of the object, or NULL with an error in `status`. *hit: the cache had it; else it is made.
+ * *temporary: the folder is nobody's but ours; it is job->folder. */
+const char *build_object(build_job *job, hash_key back, bool *hit, bool *temporary);
 
 /* The folder of a build that ended well is somebody's now. */
 void build_keep(build_job *job);

@@ -169,12 +169,12 @@ static bool lower(job *j)
 
 /* ---- building ---- */
 
-static const char *build(job *j, hash_key back, bool *temporary)
+static const char *build(job *j, hash_key back, bool *hit, bool *temporary)
 {
     j->build.cache = &j->cache;
     j->build.tools = &j->tools;
     j->build.text = &j->text;
-    const char *directory = build_object(&j->build, back, temporary);
+    const char *directory = build_object(&j->build, back, hit, temporary);
     j->status = j->build.status;
     return directory;
 }
@@ -286,13 +286,8 @@ static void compile(job *j)
     output->front_ns = lowered - start;
 
     hash_key back = build_key(j->variant.c_text, j->tools.identity);
-    const char *directory = cache_object_dir(&j->cache, back);
     bool temporary = false;
-    output->back_hit = cache_has_object(j->a, directory);
-    if (output->back_hit)
-        cache_touch(directory);
-    else
-        directory = build(j, back, &temporary);
+    const char *directory = build(j, back, &output->back_hit, &temporary);
     output->back_ns = os_now_ns() - lowered;
     if (directory == NULL)
         return;

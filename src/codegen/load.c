@@ -84,18 +84,13 @@ static hash_key content_key(const text *t)
 /* Its object is in the cache, or comes there. */
 static void place_object(load_job *j, hash_key back)
 {
-    const char *directory = cache_object_dir(&j->cache, back);
+    const int64_t start = os_now_ns();
     bool temporary = false;
-    j->output->back_hit = cache_has_object(j->a, directory);
-    if (j->output->back_hit) {
-        cache_touch(directory);
-    } else {
-        const int64_t start = os_now_ns();
-        directory = build_object(&j->build, back, &temporary);
-        j->output->back_ns = os_now_ns() - start;
-        j->status = j->build.status;
+    const char *directory = build_object(&j->build, back, &j->output->back_hit, &temporary);
+    j->output->back_ns = os_now_ns() - start;
+    j->status = j->build.status;
+    if (!j->output->back_hit)
         cache_trim(&j->cache);
-    }
     if (directory == NULL)
         return;
     fill(j, directory);
