@@ -1,7 +1,9 @@
 /* What the files of the emitter share: its state, the writing of lines, expressions as C text.
  *
  *   emit.c           a program: head comment, functions, glue, table
- *   emit_function.c  one function's signature and statements
+ *   emit_function.c  one function: signature, tiles, dimensions
+ *   emit_statements.c its statements, declarations, branches
+ *   emit_loops.c     its loops
  *   emit_calls.c     dispatches, tasks, calls between kernels
  *   emit_frames.c    blocks that keep the stack frames of long functions small
  *   emit_vars.c      where its variables live: declared where, pointer or value, used at all
@@ -203,17 +205,26 @@ bool is_dropped(const emitter *e, const ir_stmt *s);
 /* The part of e->before that belongs to a statement: *first and as many as are returned. */
 int64_t declared_before(const emitter *e, const ir_stmt *s, const ir_var *const **first);
 
-/* ---- emit_function.c ---- */
+/* ---- emit_statements.c ---- */
 
 /* `name = value;` or `value;`, as one line with its place. */
 void emit_value(emitter *e, const ir_stmt *s, const char *value);
 /* A handle as the value of an assignment to `target`. */
 const char *alias_text(emitter *e, const ir_var *target, const ir_var *source);
+void emit_block(emitter *e, const ir_block *block);
+
+/* ---- emit_loops.c ---- */
+
+void emit_for(emitter *e, const ir_stmt *s);
+void emit_while(emitter *e, const ir_stmt *s);
+
+/* ---- emit_function.c ---- */
+
 /* The C function with the user's name and natural parameters. */
 void emit_function(emitter *e, const ir_function *f);
-/* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */
 /* An extent of a parameter, which is a pointer called `tensor`. */
 const char *param_extent(emitter *e, int64_t param, const char *tensor, int32_t d);
+/* const int64_t NR = (x->shape[0] - 2) / 4; `tensor` is the C text of the parameter's tensor. */
 void emit_dim(emitter *e, const ir_dim *dim, const char *tensor);
 
 /* ---- emit_table.c ---- */
