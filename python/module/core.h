@@ -119,10 +119,11 @@ typedef struct held_argument {
     Py_buffer buffer; /* released when `exported` */
     void **rows;      /* of argument.tensor, PyMem; or NULL */
     bool exported;
-    bool boolean; /* the number was a bool */
-    bool beyond;  /* the number is from 2^63 on: the bits of a uint64_t */
-    char ctype;   /* the letter of its class, if it was a number of ctypes */
-    bool copied;  /* the memory is a private copy: good for inputs only */
+    bool boolean;       /* the number was a bool */
+    bool beyond;        /* the number is from 2^63 on: the bits of a uint64_t */
+    char ctype;         /* the letter of its class, if it was a number of ctypes */
+    const char *copied; /* what it is that the memory is a private copy of, good for inputs only */
+    const char *copied_hint;
     bool
         tracked; /* torch computes its gradient, and would not see that it is written: inputs only */
 } held_argument;

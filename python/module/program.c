@@ -87,10 +87,9 @@ pypto_argument *program_arguments(const pld_function *host, const call_arguments
         } else if (args->held[i].copied && param->direction != PLD_IN) {
             PyMem_Free(result);
             result = NULL;
-            errors_refuse(DIAG_ARGUMENT_READ_ONLY, "pass x.resolve_neg()",
-                          "argument '%s' of '%s' is written, but is a tensor with its negative bit "
-                          "set",
-                          param->name, host->name);
+            errors_refuse(DIAG_ARGUMENT_READ_ONLY, args->held[i].copied_hint,
+                          "argument '%s' of '%s' is written, but is %s", param->name, host->name,
+                          args->held[i].copied);
         } else if (args->held[i].tracked && param->direction != PLD_IN) {
             PyMem_Free(result);
             result = NULL;

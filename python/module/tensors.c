@@ -4,30 +4,25 @@
  * Five ways in, in the order in which they are tried:
  *   numbers   bool, int, float and NumPy scalars
  *   torch     by its attributes; torch itself is never imported
- *   buffers   NumPy arrays and everything else with the buffer protocol
+ *   buffers   NumPy arrays and everything else with the buffer protocol (buffers.c)
  *   DLPack    other libraries; read-only, because old versions of the protocol do not say
  *   resident  tensors of a worker (resident.c)
  *
  * Nothing is copied here: views that are not contiguous, of negative stride or read-only are
  * described as they are, and the host library judges them by what the program does with the
- * parameter. The exception is a torch tensor with its negative bit set, whose memory holds other
- * numbers than the tensor: a resolved copy is handed on, and marked so that it is refused as an
- * output.
+ * parameter. The exceptions are a torch tensor with its negative bit set, whose memory holds other
+ * numbers than the tensor, and elements that are not aligned to their size: a copy is handed on, and
+ * marked so that it is refused as an output.
  *
  * A held_argument keeps the object (and the export of its buffer) until the call is over. Errors
  * are TypeErrors that name the parameter. */
-#include "core.h"
+#include "tensors.h"
 
 #include <string.h>
 
-#define DTYPE_HINT                                                                                   \
-    "pass float32, float16, bfloat16, int8, int16, int32, int64, bool or an unsigned integer type; " \
-    "FP8 and types of 4 bits by their bytes, as uint8: x.view(torch.uint8)"
-
 /* ---- small helpers ---- */
 
-/* str(object.name) as a new reference, or NULL with an exception set. */
-static PyObject *text_of(PyObject *object, const char *name)
+PyObject *tensor_text_of(PyObject *object, const char *name)
 {
     PyObject *value = PyObject_GetAttrString(object, name);
     PyObject *words = value == NULL ? NULL : PyObject_Str(value);
@@ -35,14 +30,12 @@ static PyObject *text_of(PyObject *object, const char *name)
     return words;
 }
 
-static bool text_is(PyObject *words, const char *expected)
+bool tensor_text_is(PyObject *words, const char *expected)
 {
     return PyUnicode_CompareWithASCIIString(words, expected) == 0;
 }
 
-/* The element type with this class and size, or PYPTO_DTYPE_COUNT. INDEX and BF16 are never
- * meant. */
-static pypto_dtype dtype_of(char class_, int64_t bits)
+pypto_dtype tensor_dtype_of(char class_, int64_t bits)
 {
 #define MATCH(name, label, size, letter)                                     \
     if (class_ == (letter) && bits == (size) && PYPTO_##name != PYPTO_INDEX) \
@@ -57,7 +50,7 @@ static bool refuse_type(PyObject *value, const char *name)
     PyObject *type = PyType_GetName(Py_TYPE(value));
     if (type == NULL)
         return false;
-    if (text_is(type, "_Runtime")) {
+    if (tensor_text_is(type, "_Runtime")) {
         Py_DECREF(type);
         return errors_refuse(
             DIAG_ARGUMENT_TYPE, "pass a number",
@@ -74,11 +67,20 @@ static bool refuse_type(PyObject *value, const char *name)
     return false;
 }
 
-static bool refuse_dims(const char *name, Py_ssize_t ndim)
+bool tensor_refuse_dims(const char *name, Py_ssize_t ndim)
 {
     return errors_refuse(DIAG_ARGUMENT_TYPE, NULL,
                          "argument %s has %lld dimensions; at most %d are supported", name,
                          (long long)ndim, PYPTO_MAX_DIMS);
+}
+
+void tensor_pack(pypto_tensor *tensor)
+{
+    int64_t stride = 1;
+    for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
+        tensor->stride[i] = stride;
+        stride *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+    }
 }
 
 /* ---- what has been seen ---- */
@@ -117,22 +119,28 @@ static void remember(memory *known, PyObject *object, int fact)
 
 /* ---- torch ---- */
 
-/* Whether the object is of a class of torch, or of one derived from such a class, with memory. */
-static bool is_torch(PyObject *value)
+bool tensor_class_is_of(PyObject *type, const char *package)
 {
-    PyObject *order = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__mro__");
+    const size_t length = strlen(package);
+    PyObject *order = PyObject_GetAttrString(type, "__mro__");
     Py_ssize_t count = order != NULL && PyTuple_Check(order) ? PyTuple_Size(order) : 0;
     bool found = false;
     for (Py_ssize_t i = 0; i < count && !found; i++) {
         PyObject *module = PyObject_GetAttrString(PyTuple_GetItem(order, i), "__module__");
         const char *words = module != NULL && PyUnicode_Check(module) ? utf8(module) : NULL;
-        found =
-            words != NULL && strncmp(words, "torch", 5) == 0 && (words[5] == 0 || words[5] == '.');
+        found = words != NULL && strncmp(words, package, length) == 0 &&
+                (words[length] == 0 || words[length] == '.');
         Py_XDECREF(module);
     }
     Py_XDECREF(order);
     PyErr_Clear();
-    return found && PyObject_HasAttrString(value, "data_ptr");
+    return found;
+}
+
+static bool is_torch(PyObject *value)
+{
+    return tensor_class_is_of((PyObject *)Py_TYPE(value), "torch") &&
+           PyObject_HasAttrString(value, "data_ptr");
 }
 
 static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
@@ -159,7 +167,7 @@ static bool torch_dtype(PyObject *value, const char *name, pypto_dtype *dtype)
     PyObject *words = object == NULL ? NULL : PyObject_Str(object);
     bool found = false;
     for (size_t i = 0; i < sizeof known / sizeof *known && words != NULL && !found; i++) {
-        found = text_is(words, known[i].text);
+        found = tensor_text_is(words, known[i].text);
         *dtype = known[i].dtype;
     }
     if (found)
@@ -189,16 +197,16 @@ static bool torch_is_host(PyObject *value, const char *name)
         return true;
     }
     PyErr_Clear(); /* said again below */
-    PyObject *layout = text_of(value, "layout");
+    PyObject *layout = tensor_text_of(value, "layout");
     PyObject *device = PyObject_GetAttrString(value, "device");
-    PyObject *type = device == NULL ? NULL : text_of(device, "type");
+    PyObject *type = device == NULL ? NULL : tensor_text_of(device, "type");
     bool good = false;
     if (layout != NULL && type != NULL) {
-        if (!text_is(layout, "torch.strided"))
+        if (!tensor_text_is(layout, "torch.strided"))
             errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.to_dense()",
                           "argument %s must be a dense tensor, not one of layout %s", name,
                           utf8(layout));
-        else if (!text_is(type, "cpu"))
+        else if (!tensor_text_is(type, "cpu"))
             errors_refuse(DIAG_ARGUMENT_TYPE, "pass x.cpu()",
                           "argument %s must be a host torch.Tensor, not one on device %s", name,
                           utf8(type));
@@ -239,7 +247,8 @@ static bool torch_resolve(held_argument *held)
         return false;
     Py_DECREF(held->owner);
     held->owner = resolved;
-    held->copied = true;
+    held->copied = "a tensor with its negative bit set";
+    held->copied_hint = "pass x.resolve_neg()";
     return true;
 }
 
@@ -272,7 +281,7 @@ static bool hold_torch(PyObject *value, const char *name, held_argument *held)
     value = held->owner;
     Py_ssize_t ndim = numbers(value, "shape", false, tensor->shape);
     if (ndim > PYPTO_MAX_DIMS)
-        return refuse_dims(name, ndim);
+        return tensor_refuse_dims(name, ndim);
     if (ndim < 0 || numbers(value, "stride", true, tensor->stride) != ndim)
         return false;
     PyObject *address = PyObject_CallMethod(value, "data_ptr", NULL);
@@ -282,101 +291,6 @@ static bool hold_torch(PyObject *value, const char *name, held_argument *held)
     tensor->ndim = (int32_t)ndim;
     Py_DECREF(address);
     return !PyErr_Occurred();
-}
-
-/* ---- buffers ---- */
-
-/* The element type of a buffer's format, or PYPTO_DTYPE_COUNT. */
-static pypto_dtype buffer_dtype(const Py_buffer *buffer)
-{
-    const char *format = buffer->format == NULL ? "B" : buffer->format;
-    if (*format == '@' || *format == '=' || *format == '<')
-        format++;
-    else if (*format == '>' && buffer->itemsize == 1)
-        format++;
-    if (format[0] == 0 || format[1] != 0)
-        return PYPTO_DTYPE_COUNT;
-    int64_t bits = (int64_t)buffer->itemsize * 8;
-    if (*format == '?')
-        return dtype_of('b', bits);
-    if (strchr("bhilqn", *format) != NULL)
-        return dtype_of('i', bits);
-    if (strchr("BHILQN", *format) != NULL)
-        return dtype_of('u', bits);
-    return *format == 'e' || *format == 'f' ? dtype_of('f', bits) : PYPTO_DTYPE_COUNT;
-}
-
-static bool refuse_buffer_dtype(PyObject *value, const char *name, const char *format)
-{
-    PyObject *dtype = text_of(value, "dtype");
-    if (dtype == NULL)
-        PyErr_Clear();
-    errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype %s of argument %s",
-                  dtype != NULL ? utf8(dtype) : format, name);
-    Py_XDECREF(dtype);
-    return false;
-}
-
-/* Strides, in elements, of a row-major tensor. */
-static void packed_strides(pypto_tensor *tensor)
-{
-    int64_t stride = 1;
-    for (int32_t i = tensor->ndim - 1; i >= 0; i--) {
-        tensor->stride[i] = stride;
-        stride *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
-    }
-}
-
-/* Shape, strides and address of held->buffer. */
-static bool describe_buffer(const char *name, held_argument *held)
-{
-    const Py_buffer *buffer = &held->buffer;
-    pypto_tensor *tensor = &held->argument.tensor;
-    if (buffer->ndim > PYPTO_MAX_DIMS)
-        return refuse_dims(name, buffer->ndim);
-    tensor->data = buffer->buf;
-    tensor->ndim = buffer->ndim;
-    tensor->read_only = buffer->readonly != 0;
-    bool aligned = (uintptr_t)buffer->buf % (uintptr_t)buffer->itemsize == 0;
-    for (int i = 0; i < buffer->ndim; i++)
-        tensor->shape[i] = buffer->shape[i];
-    packed_strides(tensor);
-    for (int i = 0; i < buffer->ndim && buffer->strides != NULL; i++) {
-        tensor->stride[i] = buffer->strides[i] / buffer->itemsize;
-        aligned = aligned && buffer->strides[i] % buffer->itemsize == 0;
-    }
-    if (!aligned)
-        return errors_refuse(DIAG_ARGUMENT_TYPE, "pass numpy.ascontiguousarray(x) or x.copy()",
-                             "the elements of argument %s are not aligned to their size", name);
-    return true;
-}
-
-/* NumPy cannot export bfloat16 arrays; their bits, as uint16, it can. */
-static bool export_bfloat16(PyObject *value, held_argument *held)
-{
-    PyObject *dtype = text_of(value, "dtype");
-    bool matches = dtype != NULL && text_is(dtype, "bfloat16");
-    PyObject *bits = matches ? PyObject_CallMethod(value, "view", "s", "uint16") : NULL;
-    Py_XDECREF(dtype);
-    held->exported = bits != NULL && PyObject_GetBuffer(bits, &held->buffer, PyBUF_RECORDS_RO) == 0;
-    Py_XDECREF(bits); /* the buffer holds it */
-    PyErr_Clear();
-    return held->exported;
-}
-
-static bool hold_buffer(PyObject *value, const char *name, held_argument *held)
-{
-    held->exported = PyObject_GetBuffer(value, &held->buffer, PyBUF_RECORDS_RO) == 0;
-    PyErr_Clear();
-    if (held->exported)
-        held->argument.tensor.dtype = buffer_dtype(&held->buffer);
-    else if (export_bfloat16(value, held))
-        held->argument.tensor.dtype = PYPTO_BF16;
-    else
-        return refuse_buffer_dtype(value, name, "that is not numeric");
-    if (held->argument.tensor.dtype == PYPTO_DTYPE_COUNT)
-        return refuse_buffer_dtype(value, name, held->buffer.format);
-    return describe_buffer(name, held);
 }
 
 /* ---- DLPack ---- */
@@ -402,7 +316,7 @@ static pypto_dtype dlpack_dtype(const dlpack_tensor *t)
         return PYPTO_DTYPE_COUNT;
     if (t->code == 4 && t->bits == 16)
         return PYPTO_BF16;
-    return dtype_of(classes[t->code], t->bits);
+    return tensor_dtype_of(classes[t->code], t->bits);
 }
 
 static bool describe_dlpack(const dlpack_tensor *t, const char *name, pypto_tensor *tensor)
@@ -411,7 +325,7 @@ static bool describe_dlpack(const dlpack_tensor *t, const char *name, pypto_tens
         return errors_refuse(DIAG_ARGUMENT_TYPE, "copy it to the CPU first",
                              "argument %s is not in host memory", name);
     if (t->ndim > PYPTO_MAX_DIMS)
-        return refuse_dims(name, t->ndim);
+        return tensor_refuse_dims(name, t->ndim);
     tensor->dtype = dlpack_dtype(t);
     if (tensor->dtype == PYPTO_DTYPE_COUNT)
         return errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "Unsupported dtype of argument %s",
@@ -421,7 +335,7 @@ static bool describe_dlpack(const dlpack_tensor *t, const char *name, pypto_tens
     tensor->read_only = true;
     for (int32_t i = 0; i < t->ndim; i++)
         tensor->shape[i] = t->shape[i];
-    packed_strides(tensor);
+    tensor_pack(tensor);
     for (int32_t i = 0; i < t->ndim && t->strides != NULL; i++)
         tensor->stride[i] = t->strides[i];
     return true;
@@ -439,6 +353,20 @@ static bool hold_dlpack(PyObject *value, const char *name, held_argument *held)
 
 /* ---- the ways in ---- */
 
+/* Arrays and tensors with a mask: nothing would look at it. */
+static bool refuse_mask(PyObject *type, const char *name)
+{
+    const bool numpy = tensor_class_is_of(type, "numpy.ma");
+    if (!numpy && !tensor_class_is_of(type, "torch.masked"))
+        return false;
+    errors_refuse(DIAG_ARGUMENT_TYPE,
+                  numpy ? "pass x.filled(value), or x.data, which has all elements"
+                        : "pass x.to_tensor(value), or x.get_data(), which has all elements",
+                  "argument %s is a masked %s, and nothing here looks at a mask", name,
+                  numpy ? "array" : "tensor");
+    return true;
+}
+
 enum { IS_TORCH, IS_BUFFER };
 
 bool tensor_hold(PyObject *value, const char *name, held_argument *held)
@@ -450,7 +378,9 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held)
     PyObject *type = (PyObject *)Py_TYPE(value);
     int fact;
     if (recall(classes, type, &fact))
-        return fact == IS_TORCH ? hold_torch(value, name, held) : hold_buffer(value, name, held);
+        return fact == IS_TORCH ? hold_torch(value, name, held) : buffer_hold(value, name, held);
+    if (refuse_mask(type, name))
+        return false;
     if (is_torch(value)) {
         remember(classes, type, IS_TORCH);
         return hold_torch(value, name, held);
@@ -466,7 +396,7 @@ bool tensor_hold(PyObject *value, const char *name, held_argument *held)
     if (PyObject_CheckBuffer(value)) {
         /* A class may be a tensor of torch by what its objects have; one that has a buffer has it in all. */
         remember(classes, type, IS_BUFFER);
-        return hold_buffer(value, name, held);
+        return buffer_hold(value, name, held);
     }
     if (PyObject_HasAttrString((PyObject *)Py_TYPE(value), "__dlpack__"))
         return hold_dlpack(value, name, held);

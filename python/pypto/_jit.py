@@ -132,24 +132,31 @@ class JITFunction:
             if self._plane == _HOST:
                 refuse_residents(self.__name__, given)
             platform, device_ids = _settings_of(config, self.__name__)
-            if self._plane == _CHIP and getattr(config, "distributed_config", None) is None:
+            distributed = getattr(config, "distributed_config", None)
+            one_device = self._plane == _CHIP and distributed is None
+            if one_device:
                 device_ids = [getattr(config, "device_id", 0)]
                 worker = active_chip_worker(platform, device_ids[0])
             if worker is None:
                 refuse_residents(self.__name__, given, hosts=False)
             bound = self._arguments(args, kwargs)
             program = self._program(bound, platform)
-            records = None
-            if config is not None and config.any_dfx_enabled():
-                records = self.compile(*args, config=config, **kwargs)._records(config)
-            if worker is not None:
+            records = config is not None and config.any_dfx_enabled()
+            runner = _runner(one_device, records)
+            if runner is not None:
+                compiled: Any
+                if records:
+                    compiled = self.compile(*args, config=config, **kwargs)
+                else:
+                    compiled = self._called(program, platform, distributed)
+                runner(compiled._only("a call") if one_device else compiled, bound, config)
+            elif worker is not None:
                 names = self._function.__code__.co_varnames
-                worker.run_native(program, bound, _lint_of(config), records, names.__getitem__)
+                worker.run_native(program, bound, _lint_of(config), None, names.__getitem__)
             else:
-                distributed = getattr(config, "distributed_config", None)
                 subs = sub_workers_of(program, getattr(distributed, "num_sub_workers", 0))
                 title = _title(self.__name__)
-                program.run(bound, device_ids, title, _lint_of(config), records, subs)
+                program.run(bound, device_ids, title, _lint_of(config), None, subs)
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.
             error.__traceback__ = None
@@ -193,6 +200,18 @@ class JITFunction:
             programs = {self.__name__: (sources, sidecar)}
             where = artifact.write(folder, self.__name__, programs, settings)
             self._compiled[key] = assembled(programs, where, settings, None, baked)
+        return self._compiled[key]
+
+    def _called(self, program: _core.Program, platform: str, distributed: Any) -> Any:
+        """What a call hands to its runner: the program as `compile` gives it, but without an output directory."""
+        from .ir import DistributedConfig
+        from .ir.compiling import in_cache
+
+        if distributed is None and self._plane == _HOST:
+            distributed = DistributedConfig()
+        key = (program, platform, repr(distributed))
+        if key not in self._compiled:
+            self._compiled[key] = in_cache(program, self, platform, distributed)
         return self._compiled[key]
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
@@ -350,6 +369,18 @@ def _warn_of_codegen_only(name: str) -> None:
         f"{name} is called, and runs: codegen_only=True has no effect; {name}.compile() only compiles",
         stacklevel=3,
     )
+
+
+def _runner(one_device: bool, records: bool) -> Any:
+    """What calls go through: `execute_compiled`, `execute_distributed`, which others may have replaced. None: the call does itself
+    what they would, because nobody can have replaced what is not loaded; a script that only calls need not load it."""
+    name = "runner" if one_device else "distributed_runner"
+    module = sys.modules.get("pypto.runtime." + name)
+    if module is None and records:
+        from importlib import import_module
+
+        module = import_module("pypto.runtime." + name)
+    return module and (module.execute_compiled if one_device else module.execute_distributed)
 
 
 def refuse_residents(name: str, arguments: tuple[Any, ...], hosts: bool = True) -> None:

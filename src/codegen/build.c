@@ -100,11 +100,13 @@ static pypto_status make_object(build_job *j, const char *kept)
 {
     const char *c_path = arena_printf(j->a, "%s/" PROGRAM_C, j->folder);
     const char *object_path = arena_printf(j->a, "%s/" PROGRAM_OBJECT, j->folder);
-    const char *kept_path = arena_printf(j->a, "%s/" PROGRAM_C, kept);
+    const char *kept_path =
+        j->edited != NULL ? j->edited : arena_printf(j->a, "%s/" PROGRAM_C, kept);
     if (j->object != NULL)
         return os_write_file(object_path, j->object->bytes, j->object->length);
     build_set_waiting(j, true);
-    pypto_status status = toolchain_run(j->a, j->tools, c_path, object_path, kept_path);
+    pypto_status status =
+        toolchain_run(j->a, j->tools, c_path, object_path, kept_path, j->edited != NULL);
     build_set_waiting(j, false);
     return status;
 }

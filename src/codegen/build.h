@@ -20,6 +20,8 @@ typedef struct build_job {
     const program_text *text; /* texts of length 0 are not written */
     const text
         *object; /* the object where it is there already, and is only put in its place; or NULL */
+    const char *
+        edited; /* the user's own file that the C text was read from, when it is not as it was emitted */
     /* Called with true before and false after a long wait (the C compiler), on the calling thread. */
     void (*waiting)(void *context, bool begins);
     void *waiting_context;

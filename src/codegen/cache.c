@@ -121,23 +121,30 @@ static const char *content_line(arena *a, const char *directory)
     return arena_printf(a, "%lld %s\n", (long long)bytes, hex);
 }
 
-/* The others: for which processor the object was made, and of which text. The name of an object's folder in the cache
- * says more, so they are of use only elsewhere. */
-static const char *origin_lines(arena *a, const char *directory)
+/* The third: of which text the object was made. */
+static const char *source_line(arena *a, const char *directory)
 {
-    char machine[33];
     char source[33];
     hasher h;
-    hasher_init(&h);
-    hasher_int(&h, PLD_ABI);
-    cpu_features(a, &h);
-    hash_hex(hasher_finish(&h), machine);
     int64_t bytes = 0;
     const char *text = os_read_file(a, arena_printf(a, "%s/" PROGRAM_C, directory), &bytes);
     hasher_init(&h);
     hasher_bytes(&h, text, bytes);
     hash_hex(hasher_finish(&h), source);
-    return arena_printf(a, "machine %s\nsource %s\n", machine, source);
+    return arena_printf(a, "source %s\n", source);
+}
+
+/* The second and the third: also for which processor. The name of an object's folder in the cache says more, so they are
+ * of use only elsewhere. */
+static const char *origin_lines(arena *a, const char *directory)
+{
+    char machine[33];
+    hasher h;
+    hasher_init(&h);
+    hasher_int(&h, PLD_ABI);
+    cpu_features(a, &h);
+    hash_hex(hasher_finish(&h), machine);
+    return arena_printf(a, "machine %s\n%s", machine, source_line(a, directory));
 }
 
 bool cache_seal(arena *a, const char *directory)
@@ -170,6 +177,12 @@ bool cache_has_object_of_here(arena *a, const char *directory)
 {
     const char *origin = behind_true_content(a, directory);
     return origin != NULL && strcmp(origin, origin_lines(a, directory)) == 0;
+}
+
+bool cache_records_text(arena *a, const char *directory)
+{
+    const char *recorded = os_read_file(a, arena_printf(a, "%s/" PROGRAM_SUM, directory), NULL);
+    return recorded != NULL && strstr(recorded, source_line(a, directory)) != NULL;
 }
 
 void cache_touch(const char *path)

@@ -39,6 +39,8 @@ bool cache_has_object(arena *a, const char *directory);
 /* The same, and it was made of the folder's program.c as that is now, for this processor and this version of the
  * library's interface. */
 bool cache_has_object_of_here(arena *a, const char *directory);
+/* Whether program.sum says that the folder's program.c is what a compile has written. */
+bool cache_records_text(arena *a, const char *directory);
 /* Writes program.sum for the object of a folder; false when that cannot be done. */
 bool cache_seal(arena *a, const char *directory);
 /* A folder to build an object in, beside its later place; NULL when none can be made. */

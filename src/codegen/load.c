@@ -40,11 +40,11 @@ static bool find_file(load_job *j, const char *name)
         return false;
     if (os_is_trusted(path, false))
         return true;
-    j->status =
-        diag_status(DIAG_BAD_ARTIFACT, trust_hint,
-                    "%s is not loaded: it is a link, belongs to another user, or others may "
-                    "write it",
-                    path);
+    j->status = diag_status(
+        DIAG_BAD_ARTIFACT, trust_hint,
+        "%s is not loaded: it is a link or no file, belongs to another user, or others may "
+        "write it",
+        path);
     return false;
 }
 
@@ -123,6 +123,8 @@ static void load(load_job *j)
         (void)read_text(j, PROGRAM_OBJECT, &j->object);
     else if (status_ok(j->status))
         j->status = toolchain_find(j->a, &j->tools);
+    if (!whole && !cache_records_text(j->a, j->directory))
+        j->build.edited = arena_printf(j->a, "%s/" PROGRAM_C, j->directory);
     if (!status_ok(j->status))
         return;
     j->cache = cache_open(j->a);

@@ -287,7 +287,7 @@ static pypto_status refused(arena *a, const toolchain *t, const char *output, in
 }
 
 pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
-                           const char *object_path, const char *kept)
+                           const char *object_path, const char *kept, bool edited)
 {
     VEC(const char *) argv = {0};
     for (int64_t i = 0; t->command[i] != NULL; i++)
@@ -310,9 +310,13 @@ pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
     status = refused(a, t, output, exit_code);
     if (!status_ok(status))
         return status;
-    status = diag_status(DIAG_COMPILER_FAILED,
-                         "please report this, with the script; PYPTO_CC chooses another compiler",
-                         "%s failed on the emitted C (exit code %d)", t->compiler, exit_code);
+    status = diag_status(
+        DIAG_COMPILER_FAILED,
+        edited ? "correct what was edited there, or compile the program again"
+               : "please report this, with the script; PYPTO_CC chooses another compiler",
+        "%s failed on %s (exit code %d)", t->compiler,
+        edited ? "a program.c that was edited, or has lost its program.sum" : "the emitted C",
+        exit_code);
     diag_note(&status, "%s", first_lines(a, output));
     diag_note(&status, "the C file is %s", kept);
     return status;

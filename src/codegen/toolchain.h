@@ -22,9 +22,9 @@ typedef struct toolchain {
 PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t) EXPORTED(toolchain_find);
 
 /* Compiles and links one C file to a shared object. On failure the error quotes the compiler and
- * names `kept`, where the C file will be found. */
+ * names `kept`, where the C file will be found; `edited`: that one is not as it was emitted. */
 PYPTO_NODISCARD pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
-                                           const char *object_path, const char *kept);
+                                           const char *object_path, const char *kept, bool edited);
 
 /* The features of this machine's processor, as far as they decide what -march=native means (cpu.c).
  */

@@ -361,6 +361,45 @@ def test_the_runner(tmp_path):
     assert done.returncode == 2 and "x: In [1, 16] fp32" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words, code, told",
+    [
+        (["nowhere.npy"], 2, "run.py: argument x: nowhere.npy cannot be read: No such file"),
+        (["text.npy"], 2, "run.py: argument x: text.npy holds no array that can be loaded"),
+        (["empty.npy"], 2, "run.py: argument x: empty.npy holds no array that can be loaded"),
+        (["objects.npy"], 2, "run.py: argument x: objects.npy holds no array that can be loaded"),
+        (["three"], 2, "run.py: argument x: 'three' is neither a .npy file nor a number"),
+        (["1", "2", "3"], 2, "run.py: 3 arguments were given"),
+        (["3"], 1, "run.py: argument 'x' of orch must be a tensor"),
+        (["wide.npy"], 1, "expects shape (1, 16), got [1, 17]"),
+    ],
+)
+def test_mistakes_with_the_runner(one_folder, tmp_path, words, code, told):
+    (tmp_path / "text.npy").write_text("1 2 3")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    np.save(tmp_path / "objects.npy", np.array([None, {}]), allow_pickle=True)
+    np.save(tmp_path / "wide.npy", np.ones((1, N + 1), np.float32))
+    done = subprocess.run(
+        [sys.executable, one_folder / "debug/run.py", *words], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr and "Traceback" not in done.stderr
+    assert ("usage:" in done.stderr) == (code == 2)
+
+
+def test_the_runner_of_a_broken_directory(tmp_path):
+    compiled = ir.compile(Double, tmp_path / "out", platform="cpu")
+    (compiled.output_dir / "compiled_meta.json").write_text("{")
+    done = subprocess.run([sys.executable, compiled.output_dir / "debug/run.py", "1"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("run.py: ") and "malformed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def one_folder(tmp_path_factory):
+    return ir.compile(Double, tmp_path_factory.mktemp("runner") / "out", platform="cpu").output_dir
+
+
 def test_without_the_runner(monkeypatch, tmp_path):
     monkeypatch.setenv("PYPTO_EMIT_DEBUG_RUNNER", "no")
     assert "debug/run.py" not in tree(ir.compile(Double, tmp_path, platform="cpu"))

@@ -200,6 +200,50 @@ def test_it_is_made_again(one, cache, damage):
     assert not compiled.stats["back_hit"] and CompiledProgram.from_dir(one).stats["back_hit"]
 
 
+@pytest.mark.parametrize("sums", ["kept", "gone"])
+def test_an_edited_text_that_does_not_compile(one, cache, sums):
+    text = (one / "program.c").read_text()
+    (one / "program.c").write_text(text + "int broken = ;\n")
+    if sums == "gone":
+        (one / "program.sum").unlink()
+    with pytest.raises(pypto.CompilerError, match="program.c that was edited") as caught:
+        CompiledProgram.from_dir(one)
+    assert "correct what was edited" in caught.value.hint and "report" not in str(caught.value)
+    assert f"the C file is {one / 'program.c'}" in str(caught.value)
+
+
+def test_a_text_that_was_not_edited_is_not_blamed(one, cache, monkeypatch, tmp_path):
+    (one / "program.so").unlink()
+    refuses = tmp_path / "cc"
+    refuses.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    refuses.chmod(0o700)
+    monkeypatch.setenv("PYPTO_CC", str(refuses))
+    with pytest.raises(pypto.CompilerError, match="failed on the emitted C") as caught:
+        CompiledProgram.from_dir(one)
+    assert "edited" not in str(caught.value)
+
+
+def test_a_sum_that_is_gone_is_done_without(one, host, cache):
+    for folder in (one, host):
+        (folder / "program.sum").unlink()
+    assert (CompiledProgram.from_dir(one)(ROW) == 2 * ROW).all()
+    assert (DistributedCompiledProgram.from_dir(host)(BOTH) == BOTH.sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("what", ["link", "dangling", "pipe", "folder"])
+def test_a_sum_that_is_no_file(one, what):
+    path = one / "program.sum"
+    path.rename(one / "moved")
+    if what in ("link", "dangling"):
+        path.symlink_to("moved" if what == "link" else "nowhere")
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(ValueError, match=r"program\.sum is not loaded: it is a link or no file"):
+        CompiledProgram.from_dir(one)
+
+
 def test_without_a_compiler_that_is_an_error(one, cache, monkeypatch):
     (one / "program.so").unlink()
     monkeypatch.setenv("PYPTO_CC", "/nonexistent")
@@ -360,3 +404,43 @@ def test_who_replaces_the_runners_sees_all_calls(one, host, monkeypatch):
     second = DistributedCompiledProgram.from_dir(host)
     second(BOTH)
     assert seen[1][0] is second and seen[1][2] is None
+
+
+@pytest.mark.filterwarnings("ignore::pypto.LintWarning")  # the wrapper does not use its second device
+@pytest.mark.parametrize("kind", ["host", "one device", "one device with a distributed_config"])
+def test_calls_of_functions_go_through_them_too(kind, monkeypatch):
+    from pypto.runtime import distributed_runner, runner
+
+    seen = []
+    of_host = kind != "one device"
+    module, name = (distributed_runner, "execute_distributed") if of_host else (runner, "execute_compiled")
+    monkeypatch.setattr(module, name, lambda *args: seen.append(args))
+    function = from_text(SCALE)["host" if kind == "host" else "wrapper"]
+    x = rows(2) if kind == "host" else rows(2)[0]
+    y = np.zeros_like(x)
+    settings = RunConfig(platform="cpu", distributed_config=DistributedConfig([3, 1]) if of_host else None)
+    for _ in range(2):
+        assert function(x, y, config=settings) is None
+    (first, arguments, given), again = seen
+    assert (y == 0).all() and given is settings and again[0] is first
+    assert arguments[0] is x and arguments[1] is y
+    assert first.param_names[:2] == ["x", "y"] and pathlib.Path(first.object_path).exists()
+    if of_host:
+        assert first._distributed_config == settings.distributed_config
+    monkeypatch.undo()
+    function(x, y, config=settings)
+    assert y.any()
+    getattr(module, name)(*again)  # what was held back runs as well
+
+
+def test_calls_without_the_runners():
+    """A script that only calls loads none of them."""
+    code = (
+        "import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
+        "from programs import config, from_text; from test_compile import SCALE, rows\n"
+        "y = np.zeros_like(rows(2)); from_text(SCALE)['host'](rows(2), y, config=config(2)); assert (y == 2 * rows(2)).all()\n"
+        "y = np.zeros_like(rows(2)[0]); from_text(SCALE)['wrapper'](rows(2)[0], y, config=None)\n"
+        "assert (y == 2 * rows(2)[0]).all()\n"
+        "assert not [m for m in sys.modules if m.startswith('pypto.') and m.endswith('runner')]"
+    )
+    subprocess.run([sys.executable, "-c", code, pathlib.Path(__file__).parent], check=True, timeout=60)

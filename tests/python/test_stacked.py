@@ -181,6 +181,8 @@ def test_shape_and_element_type_are_checked(worker):
         ([[1.0]], None, TypeError, "must be a torch.Tensor"),
         (torch.zeros(4, 4).t()[:, ::2], None, ValueError, "CPU, contiguous"),
         (np.zeros((4, 4), np.float32)[::2, ::2], None, ValueError, "CPU, contiguous"),
+        (np.zeros(33, np.uint8)[1:].view(np.float32).reshape(2, 4), None, ValueError, r"aligned.*host\.copy\(\)"),
+        (np.ma.masked_less(np.zeros((2, 4), np.float32), 1), None, TypeError, "host is a MaskedArray"),
         (torch.zeros(3), None, ValueError, "rank >= 2"),
         (torch.zeros(0, 4), None, ValueError, "at least one shard"),
         (torch.zeros(3, 0), None, ValueError, "positive"),

@@ -252,13 +252,60 @@ def test_dlpack_outputs_are_refused():
         run(torch.zeros(2, 6), Exporter(torch.zeros(2, 6)))
 
 
+# ---- elements that are not aligned ----
+
+
+def field_of_records(values):
+    records = np.zeros(values.shape, dtype=[("a", values.dtype), ("b", "i1")])
+    records["a"] = values
+    return records["a"]
+
+
+def unaligned_bytes(values):
+    memory = bytearray(values.nbytes + 1)
+    view = np.frombuffer(memory, values.dtype, values.size, 1).reshape(values.shape)
+    view[...] = values
+    return view
+
+
+@pytest.mark.parametrize("dtype, kind", [(pl.FP32, np.float32), (pl.INT64, np.int64), (pl.FP16, np.float16)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        field_of_records,
+        unaligned_bytes,
+        lambda values: unaligned_bytes(values.T.copy()).T,
+        lambda values: unaligned_bytes(values[::-1].copy())[::-1],
+        lambda values: memoryview(field_of_records(values)),
+    ],
+    ids=["field", "odd address", "transposed", "backwards", "memoryview"],
+)
+def test_unaligned_inputs_are_copied(make, dtype, kind, transport):
+    inputs = make(ramp(kind))
+    assert not np.asarray(inputs).flags.aligned
+    outputs = np.zeros((2, 6), kind)
+    run(inputs, outputs, dtype)
+    np.testing.assert_array_equal(outputs, ramp(kind))
+
+
 # ---- what is refused ----
 
 
-def field_of_records():
-    return np.zeros((2, 6), dtype=[("a", "f4"), ("b", "i1")])["a"]
+class Derived(np.ma.MaskedArray):
+    pass
 
 
+def masked():
+    return np.ma.masked_less(ramp(), 3)
+
+
+def masked_tensor():
+    masked = pytest.importorskip("torch.masked")
+    values = torch.from_numpy(ramp())
+    return masked.masked_tensor(values, values > 3)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors")
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -277,8 +324,10 @@ def field_of_records():
         (lambda: np.zeros((2, 6), "M8[s]"), "Unsupported dtype datetime64"),
         (lambda: np.zeros((1,) * 9, np.float32), "'inputs' of 'copy' has 9 dimensions; at most 8"),
         (lambda: torch.zeros((1,) * 9), "argument 'inputs' of 'copy' has 9 dimensions; at most 8"),
-        (field_of_records, "the elements of argument 'inputs' of 'copy' are not aligned"),
-        (lambda: np.zeros(49, np.uint8)[1:].view(np.float32).reshape(2, 6), "are not aligned"),
+        (masked, r"argument 'inputs' of 'copy' is a masked array(?s:.*)x\.filled\(value\)"),
+        (masked_tensor, "'inputs' of 'copy' is a masked tensor"),
+        (lambda: masked().view(Derived), "'inputs' of 'copy' is a masked array"),
+        (lambda: np.ma.array(ramp()), "'inputs' of 'copy' is a masked array"),
         (
             lambda: torch.zeros(2, 6).to_sparse(),
             "argument 'inputs' of 'copy' must be a dense tensor, not one of layout torch.sparse",
@@ -314,6 +363,11 @@ def read_only(array):
         (lambda: read_only(np.zeros((2, 6), np.float32)), "outputs.*read-only|read-only.*outputs"),
         (lambda: bytes(48), "outputs"),
         (lambda: torch.zeros(6).expand(2, 6), "outputs"),
+        (
+            lambda: unaligned_bytes(ramp()),
+            r"'outputs' of 'copy' is written, but is an array whose elements are not aligned(?s:.*)x\.copy\(\)",
+        ),
+        (lambda: np.ma.masked_less(ramp(), 3), "'outputs' of 'copy' is a masked array"),
         (
             lambda: np.lib.stride_tricks.as_strided(np.zeros(12, np.float32), (2, 6), (8, 4)),
             "outputs",

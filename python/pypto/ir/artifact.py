@@ -328,14 +328,20 @@ def reload(
                 f"distributed_config must be a pypto.ir.DistributedConfig, not {type(config).__name__}"
             )
         sidecar.distributed_config = config
-    marked = path / (HOST if distributed else ONE_DEVICE)
-    if not marked.is_file() or not (path / SUM).is_file():
+    if not _was_compiled(path, distributed):
         raise not_runnable(path)
     native = _core.load(str(path))
     if distributed:
         sub_workers.load(path, native)
     check_against(path, sidecar, native)
     return path, sidecar, native, _settings_in(path, distributed)
+
+
+def _was_compiled(path: Path, distributed: bool) -> bool:
+    """Whether a compile has left native code, of which anything but program.c may be gone since."""
+    if not (path / (HOST if distributed else ONE_DEVICE)).is_file():
+        return False
+    return os.path.lexists(path / SUM) or not distributed or any((path / PARTS).glob(f"*/{ONE_DEVICE}"))
 
 
 def _settings_in(path: Path, distributed: bool) -> Settings:

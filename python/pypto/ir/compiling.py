@@ -166,6 +166,19 @@ def assembled(
     return CompiledProgram(made, program, where or next(iter(made.values())).output_dir)
 
 
+def in_cache(
+    native: _core.Program, source: Any, platform: str, config: DistributedConfig | None
+) -> CompiledProgram | DistributedCompiledProgram:
+    """The program of a call of a function, which is in the cache alone."""
+    from copy import copy
+
+    sources = Sources.of(native)
+    sidecar = described(sources, source, platform, copy(config))
+    threads = config.aicpu_thread_num if config is not None else 0
+    settings = Settings(artifact.DEFAULT_RUNTIME, threads, False)
+    return assembled({source.__name__: (sources, sidecar)}, None, settings, None, None)
+
+
 def _sources(
     program: Program, entry: Function, platform: str, skips: bool
 ) -> tuple[Sources, BaseException | None]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..errors import FileNotFoundError as PyptoFileNotFoundError, ValueError as PyptoValueError
+from ..errors import (
+    Error,
+    FileNotFoundError as PyptoFileNotFoundError,
+    ValueError as PyptoValueError,
+)
 from ..ir import artifact
 from ..ir.compiled_program import CompiledProgram
 from ..ir.distributed_compiled_program import DistributedCompiledProgram
@@ -13,8 +17,9 @@ from ..ir.folder import Folder
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
+    from ..ir.compiled_program import ParameterInfo
     from .run_config import RunConfig
 
 
@@ -68,22 +73,31 @@ def invalidate_binary_cache(dir: "str | os.PathLike[str]") -> None:
 
 def main(dir: Path, words: list[str]) -> None:
     """What debug/run.py does: runs with one argument per word, the array in a .npy file or a number, and prints what
-    the outputs are then."""
+    the outputs are then. Ends with 2 when the words cannot be arguments, with 1 when the program cannot be loaded or fails."""
     import sys
 
-    import numpy
+    try:
+        _run(dir, words)
+    except Error as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
 
+
+def _run(dir: Path, words: list[str]) -> None:
     compiled = _reloaded(dir)
     parameters, outputs, _ = compiled._get_metadata()
     inputs = [p for i, p in enumerate(parameters) if i not in outputs]
-    if len(words) not in (len(parameters), len(inputs)):
-        print(f"usage: python {sys.argv[0]} ARGUMENT...   (.npy files and numbers)", file=sys.stderr)
-        for p in parameters:
-            print(f"  {p.name}: {p.direction} {p.shape or 'scalar'} {p.dtype}", file=sys.stderr)
-        raise SystemExit(2)
-    given = [numpy.load(word) if word.endswith(".npy") else _number(word) for word in words]
+    returns = compiled.has_return and len(inputs) < len(parameters)
+    if len(words) != len(parameters) and not (returns and len(words) == len(inputs)):
+        _refuse(f"{len(words)} arguments were given", parameters, inputs if returns else parameters)
+    told = parameters if len(words) == len(parameters) else inputs
+    given = []
+    for parameter, word in zip(told, words):
+        try:
+            given.append(_argument(word))
+        except ValueError as error:
+            _refuse(f"argument {parameter.name}: {error}", parameters, inputs if returns else parameters)
     returned = compiled(*given)
-    told = inputs if len(words) < len(parameters) else parameters
     by_name = {p.name: value for p, value in zip(told, given) if p.direction != "In"}
     names = [parameters[i].name for i in outputs]
     if returned is not None:
@@ -92,8 +106,35 @@ def main(dir: Path, words: list[str]) -> None:
         print(f"{name}: {value.dtype} {value.shape}\n{value}")
 
 
-def _number(word: str) -> int | float:
+def _refuse(problem: str, parameters: list[ParameterInfo], least: list[ParameterInfo]) -> NoReturn:
+    import sys
+
+    lines = [f"{Path(sys.argv[0]).name}: {problem}", f"usage: python {sys.argv[0]} ARGUMENT...   (.npy files and numbers)"]
+    for p in parameters:
+        made = "" if p in least else "   (may be left out with the other outputs: they are made, and printed)"
+        lines.append(f"  {p.name}: {p.direction} {p.shape or 'scalar'} {p.dtype}{made}")
+    print("\n".join(lines), file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _argument(word: str) -> Any:
+    """The array or number that a word of the command line means; ValueError with what is wrong."""
+    if not word.endswith(".npy"):
+        return _number(word)
+    import numpy
+
     try:
-        return int(word)
-    except ValueError:
-        return float(word)
+        return numpy.load(word)
+    except OSError as error:
+        raise ValueError(f"{word} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{word} holds no array that can be loaded: {error}") from None
+
+
+def _number(word: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    raise ValueError(f"{word!r} is neither a .npy file nor a number")

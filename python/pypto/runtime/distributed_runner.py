@@ -1,7 +1,7 @@
 """One-shot runs of programs with a host function.
 
-`execute_distributed` is what every such call goes through: it is looked up here when a call is made, so that who
-replaces it (a test that only compiles) sees all calls.
+`execute_distributed` is what every such call goes through, of a compiled program and of a function: it is looked up
+here when a call is made, so that who replaces it (a test that only compiles) sees all calls.
 """
 
 from __future__ import annotations

@@ -28,10 +28,14 @@ def check_tensor(tensor: Any, name: str) -> None:
         raise PyptoTypeError(
             f"{name} must be a torch.Tensor or a NumPy array, not {type(tensor).__name__}"
         )
+    if any(kind.__name__ in ("MaskedArray", "MaskedTensor") for kind in type(tensor).__mro__):
+        raise PyptoTypeError(
+            f"{name} is a {type(tensor).__name__}, and nothing here looks at a mask; pass its values"
+        )
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether its elements lie in CPU memory, row-major and without gaps, and are what the tensor shows."""
+    """Whether its elements lie in CPU memory, aligned, row-major and without gaps, and are what the tensor shows."""
     if _library(tensor) == "torch":
         return bool(
             tensor.device.type == "cpu"
@@ -39,7 +43,8 @@ def is_plain(tensor: Any) -> bool:
             and tensor.is_contiguous()
             and not tensor.is_neg()
         )
-    return bool(tensor.flags.c_contiguous and tensor.dtype.isnative)
+    flags = tensor.flags
+    return bool(flags.c_contiguous and flags.aligned and tensor.dtype.isnative)
 
 
 def plain_copy(tensor: Any) -> Any:

@@ -91,8 +91,7 @@ class StackedMemory(MemoryWorker):
 def check_plain(tensor: Any, name: str) -> None:
     if not host_memory.is_plain(tensor):
         raise PyptoValueError(
-            f"{name} must be a CPU, contiguous tensor; pass {name}.cpu().contiguous() or "
-            f"numpy.ascontiguousarray({name})"
+            f"{name} must be a CPU, contiguous tensor, aligned; pass {name}.cpu().contiguous() of torch, {name}.copy() of NumPy"
         )
 
 
