@@ -115,10 +115,24 @@ static pypto_status wrong_shape(const pld_function *f, const pld_param *param,
     return status;
 }
 
-/* A tensor's extents against the parameter's; `dims` collects what dynamic names are bound to (-1:
- * not). */
+/* What the dynamic names of a call are bound to (-1: not yet), and by which parameter. */
+typedef struct named_dims {
+    int64_t extent[MAX_DIM_NAMES];
+    const char *bound_by[MAX_DIM_NAMES];
+} named_dims;
+
+static pypto_status start_dims(const pld_function *f, named_dims *dims)
+{
+    if (f->ndims > MAX_DIM_NAMES)
+        return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
+    for (int32_t i = 0; i < f->ndims; ++i)
+        dims->extent[i] = -1;
+    return STATUS_OK;
+}
+
+/* A tensor's extents against the parameter's and those of the tensors before it. */
 static pypto_status check_shape(const pld_function *f, const pld_param *param,
-                                const pypto_tensor *t, int64_t *dims, const char **bound_by)
+                                const pypto_tensor *t, named_dims *dims)
 {
     for (int32_t d = 0; d < param->ndim; ++d) {
         const int64_t declared = param->shape[d];
@@ -133,13 +147,13 @@ static pypto_status check_shape(const pld_function *f, const pld_param *param,
         const int64_t name = -1 - declared;
         if (name >= f->ndims)
             continue;
-        if (dims[name] >= 0 && dims[name] != t->shape[d])
+        if (dims->extent[name] >= 0 && dims->extent[name] != t->shape[d])
             return diag_status(DIAG_DIM_MISMATCH, "make the extents agree, or use two names",
                                "dynamic dimension %s of %s is %lld in '%s' and %lld in '%s'",
-                               f->dims[name], f->name, (long long)dims[name], bound_by[name],
-                               (long long)t->shape[d], param->name);
-        dims[name] = t->shape[d];
-        bound_by[name] = param->name;
+                               f->dims[name], f->name, (long long)dims->extent[name],
+                               dims->bound_by[name], (long long)t->shape[d], param->name);
+        dims->extent[name] = t->shape[d];
+        dims->bound_by[name] = param->name;
     }
     return STATUS_OK;
 }
@@ -313,16 +327,14 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
     if (count != f->nparams || (count > 0 && args == NULL))
         return diag_status(DIAG_ARGUMENT_COUNT, "pass one argument per parameter",
                            "%s expects %d arguments, got %d", f->name, f->nparams, count);
-    if (f->ndims > MAX_DIM_NAMES)
-        return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
-    int64_t dims[MAX_DIM_NAMES];
-    const char *bound_by[MAX_DIM_NAMES];
-    for (int32_t i = 0; i < f->ndims; ++i)
-        dims[i] = -1;
+    named_dims dims;
+    pypto_status status = start_dims(f, &dims);
+    if (!status_ok(status))
+        return status;
     for (int32_t i = 0; i < count; ++i) {
         const pld_param *param = &f->params[i];
         if (param->kind == PLD_PARAM_SCALAR) {
-            pypto_status status = check_scalar(f, param, &args[i]);
+            status = check_scalar(f, param, &args[i]);
             if (!status_ok(status))
                 return status;
             continue;
@@ -332,9 +344,9 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
         const bool adopts = args[i].kind == PLD_ARG_TENSOR &&
                             host_adopt(param, &dtype, adopted.ndim, adopted.shape, adopted.stride);
         adopted.dtype = adopts ? (pypto_dtype)dtype : adopted.dtype;
-        pypto_status status = check_tensor(f, param, &args[i], &adopted, adopts);
+        status = check_tensor(f, param, &args[i], &adopted, adopts);
         if (status_ok(status))
-            status = check_shape(f, param, &adopted, dims, bound_by);
+            status = check_shape(f, param, &adopted, &dims);
         if (status_ok(status))
             status = check_world(f, param, &adopted, device_count);
         if (!status_ok(status))
@@ -348,12 +360,10 @@ pypto_status check_sub_arguments(const pld_function *f, const pld_arg *args, int
     char why[NAME_TEXT];
     if (!args_fit(f, args, count, why, sizeof why))
         return diag_status(DIAG_BAD_DISPATCH, NULL, "%s", why);
-    if (f->ndims > MAX_DIM_NAMES)
-        return diag_status(DIAG_BAD_PROGRAM, NULL, "%s has too many dynamic dimensions", f->name);
-    int64_t dims[MAX_DIM_NAMES];
-    const char *bound_by[MAX_DIM_NAMES];
-    for (int32_t i = 0; i < f->ndims; ++i)
-        dims[i] = -1;
+    named_dims dims;
+    pypto_status status = start_dims(f, &dims);
+    if (!status_ok(status))
+        return status;
     for (int32_t i = 0; i < count; ++i) {
         if (args[i].kind != PLD_ARG_TENSOR)
             continue;
@@ -368,9 +378,9 @@ pypto_status check_sub_arguments(const pld_function *f, const pld_arg *args, int
             .data = view->data, .dtype = (pypto_dtype)view->dtype, .ndim = view->ndim};
         memcpy(arg.tensor.shape, view->shape, sizeof arg.tensor.shape);
         memcpy(arg.tensor.stride, view->stride, sizeof arg.tensor.stride);
-        pypto_status status = check_tensor(f, param, &arg, &arg.tensor, true);
+        status = check_tensor(f, param, &arg, &arg.tensor, true);
         if (status_ok(status))
-            status = check_shape(f, param, &arg.tensor, dims, bound_by);
+            status = check_shape(f, param, &arg.tensor, &dims);
         if (!status_ok(status))
             return status;
     }
