@@ -2,7 +2,7 @@
  *
  * The package python/pypto/ is the only caller. The module keeps to the limited API of CPython
  * 3.11, so that one binary serves every later version. It joins the two halves of the library:
- * the compiler, which it feeds with Python's syntax trees and names (ast_import.c, embedder.c),
+ * the compiler, which it feeds with Python's syntax trees and names (ast_import.c, embedder.c, embedded_names.c),
  * and the host, which it hands tensors (tensors.c). It decides nothing about the language or the
  * runtime. */
 #include "core.h"

@@ -5,7 +5,7 @@
  *   ast_import.c   Python's `ast` -> syntax tree (frontend/syntax.h): a function;
  *                  ast_nodes.c, ast_expressions.c, ast_statements.c: its parts
  *   syntax_dump.c  syntax tree -> text, for tests
- *   embedder.c     what the front end asks about names and sources -> answers out of Python objects
+ *   embedder.c     what the front end asks -> answers out of Python objects; embedded_names.c: about names
  *   tensors.c      a Python argument -> pypto_argument
  *   resident.c     the same for tensors that live in a worker
  *   arguments.c    the arguments of a call, for the front end and for the run
