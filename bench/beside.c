@@ -205,17 +205,15 @@ static void measure(pld_core *core, const pld_arg *args)
              .output = scratch + (1 << 18),
              .row = scratch + 2 * (1 << 18)};
     const int64_t count = repetitions(j.cell, bytes, j.ranks);
-    const double hops = j.cell == SIGNAL || j.cell == PUT_SIGNAL ? j.ranks : 1;
     check(&j);
     for (int batch = -1; batch < BATCHES; ++batch) {
         barrier(&j);
-        const double start = now_us();
+        const int64_t began = now_ns();
         run(&j, count);
         if (j.cell == PUT || j.cell == GET)
             barrier(&j);
-        const float each = (float)((now_us() - start) / (double)count / hops);
         if (batch >= 0)
-            pld_store(core, &each, args[ARG_TIMES].tensor, PLD_AT(batch), PLD_EXTENTS(1));
+            note_batch(core, args[ARG_TIMES].tensor, batch, began, now_ns());
     }
 }
 
@@ -288,9 +286,12 @@ int main(int argc, char **argv)
             const bool transfer = cell == PUT || cell == GET;
             const way first = cell == ALLREDUCE ? PULL : PLAIN;
             const way last = cell == ALLREDUCE ? SPLIT : transfer ? WORDS : PLAIN;
-            for (way chosen = first; chosen <= last; ++chosen)
-                print_cell(cell_names[cell], way_names[chosen], bytes,
-                           run_cell(&set, cell, chosen, bytes), BATCHES);
+            const double operations =
+                (double)repetitions(cell, bytes, set.ranks) * hops_of(cell, set.ranks);
+            for (way chosen = first; chosen <= last; ++chosen) {
+                const batch_times times = run_cell(&set, cell, chosen, bytes);
+                print_cell(cell_names[cell], way_names[chosen], bytes, &times, BATCHES, operations);
+            }
         }
     }
     stop_workers(&set);

@@ -21,6 +21,12 @@ static inline int64_t next_bytes(beside_cell cell, int64_t bytes)
     return size_behind(bytes, largest[cell]);
 }
 
+/* Of which a repetition is one operation each. */
+static inline int hops_of(beside_cell cell, int ranks)
+{
+    return cell == SIGNAL || cell == PUT_SIGNAL ? ranks : 1;
+}
+
 /* So many that a batch takes about BATCH_US on a middling machine. */
 static inline int64_t repetitions(beside_cell cell, int64_t bytes, int ranks)
 {

@@ -3,10 +3,7 @@
  *
  *     mpirun -n RANKS beside_mpi RANKS [CELL...] */
 #include "beside.h"
-
-#include <mpi.h>
-
-#include <sched.h>
+#include "mpi_times.h"
 
 /* Ways of doing a cell. */
 enum { TWO_SIDED, ONE_SIDED };
@@ -18,11 +15,6 @@ static char *input, *output;
 static int64_t token;
 
 #define DATA 4096
-
-static double now(void)
-{
-    return MPI_Wtime() * 1e6;
-}
 
 static void require(bool holds, const char *what)
 {
@@ -126,20 +118,23 @@ static void check(beside_cell cell, int64_t bytes)
 static void measure(beside_cell cell, int way, const char *name, int64_t bytes)
 {
     const int64_t count = repetitions(cell, bytes, ranks);
-    const double hops = cell == SIGNAL || cell == PUT_SIGNAL ? ranks : 1;
-    float times[BATCHES];
+    batch_times times = {{0}, {0}};
     check(cell, bytes);
     for (int batch = -1; batch < BATCHES; ++batch) {
         MPI_Barrier(MPI_COMM_WORLD);
-        const double start = now();
+        const int64_t began = now_ns();
         run(cell, way, bytes, count);
         if (cell == PUT || cell == GET)
             MPI_Barrier(MPI_COMM_WORLD);
-        if (batch >= 0)
-            times[batch] = (float)((now() - start) / (double)count / hops);
+        if (batch >= 0) {
+            times.began[batch] = began;
+            times.ended[batch] = now_ns();
+        }
     }
+    gather_times(&times);
     if (rank == 0)
-        print_cell(cell_names[cell], name, bytes, times, BATCHES);
+        print_cell(cell_names[cell], name, bytes, &times, BATCHES,
+                   (double)count * hops_of(cell, ranks));
 }
 
 int main(int argc, char **argv)

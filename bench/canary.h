@@ -6,16 +6,23 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static inline double now_us(void)
+/* The same clock in all processes. */
+static inline int64_t now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline double now_us(void)
+{
+    return (double)now_ns() * 1e-3;
 }
 
 #define CANARY_TRIPS 2000

@@ -116,11 +116,10 @@ static void measure(pld_core *core, const pld_arg *args)
     check(&j);
     for (int batch = -1; batch < batches(j.elems * 4); ++batch) {
         pld_barrier(core, j.signal);
-        const double start = now_us();
+        const int64_t began = now_ns();
         run(&j, count);
-        const float each = (float)((now_us() - start) / (double)count);
         if (batch >= 0)
-            pld_store(core, &each, args[ARG_TIMES].tensor, PLD_AT(batch), PLD_EXTENTS(1));
+            note_batch(core, args[ARG_TIMES].tensor, batch, began, now_ns());
     }
     sched_setaffinity(0, sizeof before, &before);
 }
@@ -206,9 +205,11 @@ int main(int argc, char **argv)
     for (collectives_cell cell = 0; cell < CELLS; ++cell)
         for (int64_t bytes = 0; wanted(cells[cell].name, argv + 2, argc - 2) &&
                                 (bytes = next_bytes(cell, bytes, set.ranks)) != 0;)
-            for (way chosen = FREE; chosen <= last; ++chosen)
-                print_cell(cells[cell].name, way_names[chosen], bytes,
-                           run_cell(&set, cell, chosen, bytes), batches(bytes));
+            for (way chosen = FREE; chosen <= last; ++chosen) {
+                const batch_times times = run_cell(&set, cell, chosen, bytes);
+                print_cell(cells[cell].name, way_names[chosen], bytes, &times, batches(bytes),
+                           (double)repetitions(cell, bytes, set.ranks));
+            }
     stop_workers(&set);
     return 0;
 }

@@ -3,8 +3,7 @@
  *
  *     mpirun -n RANKS collectives_mpi RANKS [CELL...] */
 #include "collectives.h"
-
-#include <mpi.h>
+#include "mpi_times.h"
 
 static int rank, ranks;
 static float *input, *output;
@@ -61,7 +60,7 @@ static void check(collectives_cell cell, bool in_place, int64_t elems)
 static void measure(collectives_cell cell, bool in_place, int64_t bytes)
 {
     const int64_t count = repetitions(cell, bytes, ranks), elems = bytes / 4;
-    float times[BATCHES];
+    batch_times times = {{0}, {0}};
     for (int r = 0; r < ranks; ++r) {
         counts[r] = (int)elems;
         starts[r] = (int)(r * elems);
@@ -69,14 +68,17 @@ static void measure(collectives_cell cell, bool in_place, int64_t bytes)
     check(cell, in_place, elems);
     for (int batch = -1; batch < batches(bytes); ++batch) {
         MPI_Barrier(MPI_COMM_WORLD);
-        const double start = MPI_Wtime();
+        const int64_t began = now_ns();
         run(cell, in_place, elems, count);
-        if (batch >= 0)
-            times[batch] = (float)((MPI_Wtime() - start) * 1e6 / (double)count);
+        if (batch >= 0) {
+            times.began[batch] = began;
+            times.ended[batch] = now_ns();
+        }
     }
+    gather_times(&times);
     if (rank == 0)
-        print_cell(cells[cell].name, in_place ? "in_place" : "out_of_place", bytes, times,
-                   batches(bytes));
+        print_cell(cells[cell].name, in_place ? "in_place" : "out_of_place", bytes, &times,
+                   batches(bytes), (double)count);
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,17 @@
 /* What the two programs of a pair share, of which one does a thing with pypto and one with Open MPI: what they
  * do with their data, how they time, and the line that they print for each cell and way of doing it:
  *
- *     cell  way  bytes  median  min  max       in us for one operation, over batches, seen by rank 0 */
+ *     cell  way  bytes  median  min  max       in us for one operation, over batches
+ *
+ * A batch takes from when the first rank begins it until the last one has ended it. No rank's own clock
+ * tells: where ranks share CPUs, one that gets its CPU back late, from the barrier that all begin behind, begins
+ * when others are done, and would see a fraction of the time, or all of it, by the way barriers wake ranks. */
 #ifndef BENCH_PAIR_H
 #define BENCH_PAIR_H
 
+#include "canary.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +85,18 @@ static inline int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static inline void print_cell(const char *cell, const char *way, int64_t bytes, float *times,
-                              int count)
+/* When each batch began and ended, in ns: of one rank, or of all. */
+typedef struct batch_times {
+    int64_t began[BATCHES], ended[BATCHES];
+} batch_times;
+
+/* Of `count` batches of so many operations, by all ranks. */
+static inline void print_cell(const char *cell, const char *way, int64_t bytes,
+                              const batch_times *all, int count, double operations)
 {
+    float times[BATCHES];
+    for (int batch = 0; batch < count; ++batch)
+        times[batch] = (float)((double)(all->ended[batch] - all->began[batch]) * 1e-3 / operations);
     qsort(times, (size_t)count, sizeof *times, by_time);
     printf("%s\t%s\t%lld\t%.4f\t%.4f\t%.4f\n", cell, way, (long long)bytes,
            (double)times[count / 2], (double)times[0], (double)times[count - 1]);

@@ -6,7 +6,6 @@
 #ifndef BENCH_WORKER_SET_H
 #define BENCH_WORKER_SET_H
 
-#include "canary.h"
 #include "pair.h"
 
 #include <pypto/pypto.h>
@@ -64,9 +63,9 @@ static const pld_param host_params[HOST_ARGS] = {
     [HOST_TIMES] = {.name = "times",
                     .kind = PLD_PARAM_TENSOR,
                     .direction = PLD_OUT,
-                    .dtype = PYPTO_FP32,
-                    .ndim = 2,
-                    .shape = {-1, BATCHES},
+                    .dtype = PYPTO_INT64,
+                    .ndim = 3,
+                    .shape = {-1, 2, BATCHES},
                     .world_dim = 0},
     [HOST_CELL] = {.name = "cell", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
     [HOST_WAY] = {.name = "way", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
@@ -86,23 +85,40 @@ static const char *const host_dims[] = {"NR"};
         .nparams = HOST_ARGS, .params = host_params, .ndims = 1, .dims = host_dims         \
     }
 
-/* One cell: the times of rank 0 in us, as many as there are batches. */
-static inline float *run_cell(const worker_set *set, int64_t cell, int64_t chosen_way,
-                              int64_t bytes)
+/* Notes in `times`, the rank's row of HOST_TIMES, when it began and ended a batch. */
+static inline void note_batch(pld_core *core, const pld_tensor *times, int64_t batch, int64_t began,
+                              int64_t ended)
 {
-    static float times[PYPTO_MAX_RANKS][BATCHES];
+    pld_store(core, &began, times, PLD_AT(0, batch), PLD_EXTENTS(1, 1));
+    pld_store(core, &ended, times, PLD_AT(1, batch), PLD_EXTENTS(1, 1));
+}
+
+/* One cell: when each batch began on the first rank, and ended on the last. */
+static inline batch_times run_cell(const worker_set *set, int64_t cell, int64_t chosen_way,
+                                   int64_t bytes)
+{
+    static batch_times times[PYPTO_MAX_RANKS];
     const pypto_argument args[HOST_ARGS] = {
         [HOST_TIMES] = {.kind = PLD_ARG_TENSOR,
                         .tensor = {.data = times,
-                                   .dtype = PYPTO_FP32,
-                                   .ndim = 2,
-                                   .shape = {set->ranks, BATCHES},
-                                   .stride = {BATCHES, 1}}},
+                                   .dtype = PYPTO_INT64,
+                                   .ndim = 3,
+                                   .shape = {set->ranks, 2, BATCHES},
+                                   .stride = {(int64_t)2 * BATCHES, BATCHES, 1}}},
         [HOST_CELL] = {.kind = PLD_ARG_INT, .integer = cell},
         [HOST_WAY] = {.kind = PLD_ARG_INT, .integer = chosen_way},
         [HOST_BYTES] = {.kind = PLD_ARG_INT, .integer = bytes}};
     need(pypto_worker_run(set->worker, set->program, args, HOST_ARGS));
-    return times[0];
+    batch_times all = times[0];
+    for (int32_t r = 1; r < set->ranks; ++r) {
+        for (int batch = 0; batch < BATCHES; ++batch) {
+            if (times[r].began[batch] < all.began[batch])
+                all.began[batch] = times[r].began[batch];
+            if (times[r].ended[batch] > all.ended[batch])
+                all.ended[batch] = times[r].ended[batch];
+        }
+    }
+    return all;
 }
 
 #endif
