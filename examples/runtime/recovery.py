@@ -123,7 +123,7 @@ if __name__ == "__main__":
     checks.append(right(x, outs[2], 5))
 
     # A process that is gone. (Ranks that are threads, for debuggers, cannot be killed alone.)
-    pids = [pid for pid in workers.worker._native.pids if pid != 0]
+    pids = [pid for pid in workers.worker.pids if pid != 0]
     if pids:
         os.kill(pids[-1], signal.SIGKILL)
     workers(x, outs[3], 6, 1)

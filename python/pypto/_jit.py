@@ -79,7 +79,9 @@ class JITFunction:
     `config.distributed_config`, and returns when every rank is done. So can a `@pl.jit` one, which
     runs on one device, `config.device_id`.
 
-    `compile(...)` does the same without running, and returns what a later call would run.
+    `compile(...)` does the same without running, and returns what a later call would run. Any thread may call it.
+
+    is_extern   whether it is declared with `@pl.jit.extern`: then no program can use it here
     """
 
     # What the extension relies on: _function, _plane, _scopes, is_extern, identity(). _source needs
@@ -94,7 +96,7 @@ class JITFunction:
         self._stamp = _source.stamp_of(function.__code__.co_filename)
         self._decorator = name
         self._inlined = name in _INLINED
-        self.is_extern = name == "@pl.jit.extern"
+        self.is_extern: bool = name == "@pl.jit.extern"
         self._no_auto_scope = False
         # Where names are looked up, in this order: closure cells, then dictionaries.
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
@@ -116,6 +118,8 @@ class JITFunction:
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """Compiles what is not compiled yet and runs it; the results are in the output arguments.
+
+        args, and arguments by name, are those of the function; config is a RunConfig. Returns None.
 
         Blocks until every rank is done. Raises pypto.Error of the kind that fits: a parser error
         for code that cannot be compiled, TypeError or ValueError for arguments that do not fit,
@@ -152,7 +156,7 @@ class JITFunction:
                 runner(compiled._only("a call") if one_device else compiled, bound, config)
             elif worker is not None:
                 names = self._function.__code__.co_varnames
-                worker.run_native(program, bound, _lint_of(config), None, names.__getitem__)
+                worker._run_native(program, bound, _lint_of(config), None, names.__getitem__)
             else:
                 subs = sub_workers_of(program, getattr(distributed, "num_sub_workers", 0))
                 title = _title(self.__name__)
@@ -166,7 +170,8 @@ class JITFunction:
         self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any
     ) -> "CompiledProgram | DistributedCompiledProgram":
         """Compiles for sample arguments, or, without tensors, for what the annotations say. Each
-        scalar then needs a number, or pl.RUNTIME to stay a parameter.
+        scalar then needs a number, or pl.RUNTIME to stay a parameter. args, and arguments by name, are those of the
+        function; config is a RunConfig.
 
         Returns the same object for the same program and configuration. That of a `@pl.jit` function
         is a `CompiledProgram`, unless `config` has a `distributed_config`.
@@ -215,7 +220,7 @@ class JITFunction:
         return self._compiled[key]
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
-        """The `ir.Program` that `compile` with these arguments would make native code from. Its
+        """The `ir.Program` that `compile` with the same args and config would make native code from. Its
         text is the IR behind all passes. Touches no cache."""
         import re
 
@@ -231,11 +236,12 @@ class JITFunction:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """How the program of the last call or compile came about: cache hits and nanoseconds."""
+        """How the program of the last call or compile came about: whether either half was found in the cache (`front_hit`,
+        `back_hit`), and how many nanoseconds it took (`front_ns`, `back_ns`); {} before the first."""
         return self._latest.stats if self._latest is not None else {}
 
     def identity(self) -> str:
-        """Changes whenever the source text or the place of the function does."""
+        """A text that changes whenever the source text or the place of the function does: what caches go by."""
         if self._identity is None:
             source = _source.load(self)
             if source is None:

@@ -32,7 +32,10 @@ class Function:
     """A function of a program: a method with `@pl.function`, or one outside of a class that
     programs call by its name.
 
-    name, type, level, role   as written; what `type` implies is filled in
+    name                what it is called
+    type, level, role   members of pl.FunctionType, pl.Level, pl.Role, as written; what `type` implies is filled in;
+                        None where nothing is said
+    attrs               what `attrs=` said
     """
 
     # What the extension relies on: _function, _plane, _scopes, _inlined, is_sub_worker, _siblings,
@@ -48,11 +51,11 @@ class Function:
         self._scopes: tuple[dict[str, Any], ...] = ({},)
         self._identity: str | None = None
         self._strict_ssa = bool(options.get("strict_ssa"))
-        self.name = function.__name__
-        self.type = options.get("type", pl.FunctionType.Opaque)
-        self.level = options.get("level")
-        self.role = options.get("role")
-        self.attrs = options.get("attrs") or {}
+        self.name: str = function.__name__
+        self.type: Any = options.get("type", pl.FunctionType.Opaque)
+        self.level: Any = options.get("level")
+        self.role: Any = options.get("role")
+        self.attrs: dict[str, Any] = options.get("attrs") or {}
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
@@ -65,10 +68,12 @@ class Function:
 
     @property
     def func_type(self) -> Any:
+        """Another name of `type`."""
         return self.type
 
     @property
     def is_sub_worker(self) -> bool:
+        """Whether host functions call it as ordinary Python, in a process of its own."""
         return self._plane == _CALLBACK
 
     @property
@@ -139,7 +144,7 @@ class Function:
         return _CHIP if self.level == levels.CHIP else _CORE
 
     def identity(self) -> str:
-        """Changes whenever the source text or the place of the function does."""
+        """A text that changes whenever the source text or the place of the function does: what caches go by."""
         if self._identity is None:
             source = _source.load(self)
             where = self._function.__code__.co_firstlineno
@@ -150,6 +155,7 @@ class Function:
         return self._identity
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises TypeError, whatever its args: the program is compiled with `ir.compile`, and called."""
         from .errors import TypeError as PyptoTypeError
 
         raise PyptoTypeError(

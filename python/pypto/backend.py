@@ -12,6 +12,14 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
 
+__all__ = [
+    "BackendType",
+    "get_backend_instance",
+    "get_backend_type",
+    "reset_for_testing",
+    "set_backend_type",
+]
+
 PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim", "cpu")
 
 
@@ -59,7 +67,8 @@ def platform_for(platform: Any, backend: Any) -> str:
 
 
 def set_backend_type(backend: Any) -> None:
-    """What a compile without platform= and backend_type= is for, in this process from now on."""
+    """What a compile without platform= and backend_type= is for, in this process from now on: the simulator of `backend`, a
+    BackendType or the name of one. TypeError or ValueError for anything else."""
     global _chosen
     if not isinstance(backend, (str, BackendType)):
         raise PyptoTypeError(f"set_backend_type() takes a BackendType, not {type(backend).__name__}")
@@ -72,10 +81,10 @@ def get_backend_type() -> BackendType:
 
 
 def get_backend_instance(backend: Any = None) -> BackendType:
-    """The backend, which here has no state: its type."""
+    """The backend, which here has no state: its type. None is the one that `set_backend_type` has set."""
     return _chosen if backend is None else checked_backend(backend)
 
 
 def reset_for_testing() -> None:
-    """As at the start of the process."""
+    """Makes the choice of `set_backend_type` what it is at the start of the process."""
     set_backend_type(BackendType.Ascend910B)

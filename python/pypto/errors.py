@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 
 class Diagnostic:
-    """One thing that went wrong; see the module's text for the attributes."""
+    """One thing that went wrong: of `Error.diagnostics`.
+
+    code      stable, e.g. "PYPTO-S109"
+    kind      name of the class of exception
+    message   what went wrong, without place and hint
+    span      {"file", "line", "column", "end_line", "end_column"} or None; lines count from 1, columns are the
+              UTF-8 byte offsets of Python's `ast`
+    hint      what to do, or None
+    note      further facts, or None
+    source    the user's line that the span begins on, or None
+    """
 
     __slots__ = ("code", "kind", "message", "span", "hint", "note", "source")
 

@@ -125,24 +125,3 @@ def test_table_of_element_types_is_complete():
     for names, sizes in re.findall(r"^\| ((?:`\w+` ?)+) \| ([\d ]+) \|", section, re.M):
         documented |= dict(zip(re.findall(r"\w+", names), map(int, sizes.split()), strict=True))
     assert documented == {name: dtype.get_byte() for name, dtype in DTYPES.items()}
-
-
-def documented(page, heading):
-    """The names in the first column of the tables of a section."""
-    section = (DOCS / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", section, re.M)
-    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
-
-
-def test_tables_of_options_are_complete():
-    import dataclasses
-    import inspect
-
-    from pypto import ir
-    from pypto.ir import DistributedConfig
-    from pypto.runtime import RunConfig
-
-    assert documented("configuration.md", "`ir.compile`") == list(inspect.signature(ir.compile).parameters)
-    for cls in (DistributedConfig, RunConfig):
-        names = [field.name for field in dataclasses.fields(cls)]
-        assert sorted(documented("configuration.md", f"`{cls.__name__}`")) == sorted(names)

@@ -467,7 +467,7 @@ def test_behind_the_death_of_a_rank(monkeypatch, caplog):
     with compiled(each).prepare() as worker:
         x = worker.alloc_stacked_tensor(numbers(2, N))
         worker.alloc_stacked_tensor(numbers(2, N))
-        os.kill(worker._native.pids[1], signal.SIGKILL)
+        os.kill(worker.pids[1], signal.SIGKILL)
         y, found = np.zeros((2, N), np.float32), np.zeros((2, N), np.float32)
         for _ in range(2):
             with pytest.raises(RuntimeError):
@@ -543,7 +543,7 @@ def test_calls_do_not_grow_anything(transport):
         return (
             len(descriptors),
             sum("memfd" in line for line in lines),
-            [re.search(r"VmData:\s+(\d+)", open(f"/proc/{pid}/status").read())[1] for pid in worker._native.pids if pid],
+            [re.search(r"VmData:\s+(\d+)", open(f"/proc/{pid}/status").read())[1] for pid in worker.pids if pid],
             sorted(os.stat(f"/proc/self/fd/{fd}").st_blocks for fd in descriptors if is_segment(fd)),
         )
 

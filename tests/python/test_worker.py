@@ -208,10 +208,10 @@ def test_a_time_limit_holds_while_another_thread_waits(work):
     assert time.monotonic() - began < 0.8
     assert not second.done
     waiting.join()
-    for pid in worker._native.pids:
+    for pid in worker.pids:
         if pid:
             os.kill(pid, 9)
-    if worker._native.pids[0]:
+    if worker.pids[0]:
         for handle in (first, second):
             with pytest.raises(pypto.WorkerDiedError):
                 handle.result()
@@ -272,7 +272,7 @@ def test_a_dead_worker_ends_the_calls_and_the_set(monkeypatch):
     y = np.zeros((2, N), np.int32)
     with program.prepare() as worker:
         handle = worker.submit(program, rows(), y, FOREVER, 0)
-        os.kill(worker._native.pids[1], 9)
+        os.kill(worker.pids[1], 9)
         with pytest.raises(pypto.WorkerDiedError, match="rank 1"):
             handle.result()
         with pytest.raises(RuntimeError, match="lost a worker"):
@@ -558,7 +558,7 @@ def test_a_dropped_worker_ends_its_processes(monkeypatch):
     worker = program.prepare()
     y = np.zeros((2, N), np.int32)
     worker.submit(program, rows(), y, SLOW, 0)
-    pids = worker._native.pids
+    pids = worker.pids
     del worker
     gc.collect()
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from .._program import Program
     from ..runtime import RunConfig
     from .artifact import Settings
     from .sidecar import Sidecar
@@ -41,8 +42,8 @@ class ParameterInfo:
 
     name        as written
     direction   "In", "Out" or "InOut"
-    shape       -1 stands for a dynamic dimension; None for a scalar
-    dtype       its element type
+    shape       extents; -1 stands for a dynamic dimension; None for a scalar
+    dtype       its element type, such as pl.FP32
     """
 
     __slots__ = ("name", "direction", "shape", "dtype")
@@ -87,7 +88,7 @@ class Runnable:
 
     name           of the function that it starts with
     parameters     of that function: ParameterInfo, in order
-    output_dir     where the program was written to, absolute
+    output_dir     where the program was written to, an absolute path without symbolic links
     platform       whose limits it was checked against
 
     Made from
@@ -113,14 +114,14 @@ class Runnable:
         self._baked = baked or {}
         self._settings = settings
         self._returned = sidecar.num_return_types
-        self.name = name
-        self.platform = sidecar.platform
+        self.name: str = name
+        self.platform: str = sidecar.platform
         self._backend = sidecar.backend_type
         if output_dir is None:
             assert native is not None
             output_dir = Path(native.output_dir)
-        self.output_dir = output_dir
-        self.parameters = sidecar.params
+        self.output_dir: Path = output_dir
+        self.parameters: list[ParameterInfo] = sidecar.params
 
     @property
     def _program(self) -> _core.Program:
@@ -138,27 +139,31 @@ class Runnable:
         return (self.output_dir / "program.so").exists()
 
     def load(self) -> Any:
-        """Loads the native code, which a call does by itself. Returns the program."""
+        """Loads the native code, which a call does by itself. Returns the program.
+
+        Raises FileNotFoundError when it was compiled with skip_ptoas=True.
+        """
         self._program.name
         return self
 
     @property
     def runtime_name(self) -> str:
-        """What `ir.compile(runtime=)` said; it is recorded."""
+        """What `ir.compile(runtime=)` said, as on disk: "tensormap_and_ringbuffer" or "host_build_graph". Recorded only."""
         return self._settings.runtime
 
     @property
     def runtime_config(self) -> dict[str, Any]:
-        """RUNTIME_CONFIG of kernel_config.py."""
+        """RUNTIME_CONFIG of kernel_config.py: `runtime`, and `aicpu_thread_num` if it is not 0."""
         return self._settings.runtime_config
 
     @property
     def backend_type(self) -> str:
-        """What hardware the platform stands for."""
+        """What hardware the platform stands for: "Ascend910B" or "Ascend950"."""
         return self._backend
 
     @property
     def param_names(self) -> list[str]:
+        """The names of the parameters, in order."""
         return [parameter.name for parameter in self.parameters]
 
     @property
@@ -168,17 +173,18 @@ class Runnable:
 
     @property
     def output_indices(self) -> list[int]:
-        """Which parameters a call in return style allocates: the `Out` ones."""
+        """Which parameters a call in return style allocates: the numbers of the `Out` ones, from 0."""
         return [i for i, parameter in enumerate(self.parameters) if parameter.direction == "Out"]
 
     @property
     def object_path(self) -> Path:
-        """The shared object with the native code."""
+        """The shared object with the native code: `program.so` in the output directory."""
         return self.output_dir / os.path.basename(self._program.object_path)
 
     @property
     def stats(self) -> dict[str, Any]:
-        """How the program came about: cache hits and nanoseconds of either half."""
+        """How the program came about: whether either half was found in the cache (`front_hit`, `back_hit`), and how
+        many nanoseconds it took (`front_ns`, `back_ns`)."""
         return self._program.stats
 
     def _get_metadata(self) -> tuple[list[ParameterInfo], list[int], list[ParameterInfo]]:
@@ -320,10 +326,14 @@ class Orchestration(Runnable):
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """Runs it on one device: `config.device_id`, 0 without a config.
 
-        With one argument per parameter (scalars that it was compiled for may be left out) it works
-        in place and returns None. Without the `Out` ones it makes them, filled with zeros, and
-        returns them: one, or a tuple in declared order. Of `config`, the other fields have no
-        effect here.
+        args     one per parameter (scalars that it was compiled for may be left out): it works in place and
+                 returns None. Without the `Out` ones it makes them, filled with zeros, and returns them: one, or
+                 a tuple in the order of parameters
+        config   a RunConfig: its device_id, lint and what it records count
+
+        Raises TypeError for a wrong number of arguments and for what does not fit its parameter, ValueError
+        for outputs of dynamic shape that it should make, and DeviceError or what derives from it for a failure while
+        running. Any thread may call it.
         """
         from ..runtime import runner
 
@@ -335,7 +345,7 @@ class Orchestration(Runnable):
     def _run(self, args: tuple[Any, ...], device_ids: list[int], config: Any) -> None:
         worker = active_chip_worker(self.platform, device_ids[0])
         if worker is not None:
-            worker.run_whole(self, args, config)
+            worker._run_whole(self, args, config)
             return
         refuse_residents(self.name, args, hosts=False)
         super()._run(args, device_ids, config)
@@ -347,15 +357,20 @@ class CompiledProgram:
 
     With one orchestration it is called: `compiled(*tensors)`. With several, each is called by its
     name: `compiled["name"](*tensors)` or `compiled.name(*tensors)`. Equal to whatever names the same
-    output directory.
+    output directory. With one, it has all members of `Orchestration`, too.
+
+    program        what it was compiled from; None for a function and after `from_dir`
+    output_dir     where it was written to, an absolute path without symbolic links
+    platform       what it was compiled for
+    backend_type   what hardware that stands for: "Ascend910B" or "Ascend950"
     """
 
     def __init__(
         self, orchestrations: dict[str, Orchestration], program: Any, output_dir: Path
     ) -> None:
         self._orchestrations = orchestrations
-        self.program = program
-        self.output_dir = output_dir
+        self.program: Program | None = program
+        self.output_dir: Path = output_dir
         any_of_them = next(iter(orchestrations.values()))
         self.platform: str = any_of_them.platform
         self.backend_type: str = any_of_them.backend_type
@@ -365,10 +380,10 @@ class CompiledProgram:
     def from_dir(
         cls, dir: "str | os.PathLike[str]", *, platform: str | None = None, backend_type: Any = None
     ) -> CompiledProgram:
-        """The program in the output directory of an earlier compile, also of another process or machine.
+        """The program in the output directory `dir` of an earlier compile, also of another process or machine.
 
-        Of a program with several orchestrations each has a directory of its own, `next_levels/<name>`. What
-        is given wins over what the directory says. Its code runs in this process: directory and files
+        Of a program with several orchestrations each has a directory of its own, `next_levels/<name>`. `platform`
+        and `backend_type`, if given, win over what the directory says. Its code runs in this process: directory and files
         must belong to you, or to root, and nobody else may have the right to write them.
 
         Raises FileNotFoundError when it is no such directory; ValueError when a file of it is malformed
@@ -388,7 +403,8 @@ class CompiledProgram:
         return sorted(self._orchestrations) if len(self._orchestrations) > 1 else []
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
-        """As `Orchestration.__call__`, for the only one."""
+        """Runs the only orchestration, with `args` and `config` as `Orchestration.__call__` takes them. TypeError when
+        there are several."""
         return self._only("a call")(*args, config=config)
 
     def _records(self, config: Any) -> Any:
@@ -403,6 +419,7 @@ class CompiledProgram:
         return next(iter(self._orchestrations.values()))
 
     def __getitem__(self, name: str) -> Orchestration:
+        """The orchestration of that name. KeyError when there is none; RuntimeError after `from_dir`, which has one."""
         if self._reloaded:
             raise PyptoRuntimeError(
                 f"compiled[{name!r}] needs the live IR of the program, which from_dir does not have; call it: "

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 class DistributedCompiledProgram(Runnable):
-    """A program that is ready to run: `compiled(*tensors)`. Made by `ir.compile` and
-    `JITFunction.compile`."""
+    """A program with a host function, ready to run: `compiled(*tensors)`. Made by `ir.compile` and
+    `JITFunction.compile`. Equal to itself only.
+
+    program   what it was compiled from; None for a function and after `from_dir`
+    """
 
     _per_rank = True
 
@@ -38,7 +41,7 @@ class DistributedCompiledProgram(Runnable):
     ) -> None:
         super().__init__(name, native, sidecar, output_dir, baked, settings)
         assert sidecar.distributed_config is not None
-        self.program = program
+        self.program: Program | None = program
         self._distributed_config = sidecar.distributed_config
         self._sub_workers_wanted = sidecar.distributed_config.num_sub_workers
 
@@ -51,9 +54,9 @@ class DistributedCompiledProgram(Runnable):
         backend_type: Any = None,
         distributed_config: DistributedConfig | None = None,
     ) -> DistributedCompiledProgram:
-        """The program in the output directory of an earlier compile, also of another process or machine.
+        """The program in the output directory `dir` of an earlier compile, also of another process or machine.
 
-        What is given wins over what the directory says. Its code runs in this process and its workers:
+        `platform`, `backend_type` and `distributed_config`, if given, win over what the directory says. Its code runs in this process and its workers:
         directory and files must belong to you, or to root, and nobody else may have the right to write
         them.
 
@@ -68,12 +71,16 @@ class DistributedCompiledProgram(Runnable):
         return cls(native.name, native, sidecar, path, None, settings)
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
-        """Runs the program on the devices it was compiled with.
+        """Runs the program on the devices it was compiled with, and returns when every rank is done.
 
-        With one argument per parameter (scalars that it was compiled for may be left out) it works
-        in place and returns None. Without the `Out` ones it makes them, filled with zeros, and
-        returns them: one, or a tuple in declared order. `config` is accepted for its run-time
-        fields; its devices and platform are not looked at.
+        args     one per parameter (scalars that it was compiled for may be left out): it works in place and
+                 returns None. Without the `Out` ones it makes them, filled with zeros, and returns them: one, or
+                 a tuple in the order of parameters
+        config   a RunConfig: its lint and what it records count; platform and devices are those of the compile
+
+        Raises TypeError for a wrong number of arguments and for what does not fit its parameter, ValueError
+        for ranks that do not exist and for outputs of dynamic shape that it should make, and DeviceError or what derives
+        from it for a failure while running. Any thread may call it.
         """
         from ..runtime import distributed_runner
 
@@ -106,7 +113,9 @@ class DistributedCompiledProgram(Runnable):
         startup_timeout_s: float | None = None,
         shared_only: bool | None = None,
     ) -> "DistributedWorker":
-        """Workers that stay, for this program and `extra_compiled`: see `DistributedWorker`."""
+        """Workers that stay, for this program and `extra_compiled`. The other parameters are those of
+        `DistributedWorker`: config, persistent, reset_persistent_windows, callbacks, sub_worker_overrides,
+        startup_timeout_s, shared_only."""
         from ..runtime import DistributedWorker
 
         return DistributedWorker(

@@ -1,7 +1,7 @@
 """The words of a compile's options, and `PassContext`, which sets some of them for a block of statements.
 
 Most of them tune how the hardware's tool-chain works. Here they are checked, so that a misspelt one is told, and
-recorded or without effect; docs/runtime.md says which.
+recorded or without effect; docs/configuration.md says which.
 """
 
 from __future__ import annotations
@@ -123,12 +123,12 @@ class PassContext:
         memory_planner: Any = None,
         runtime: Any = None,
     ) -> None:
-        self.instruments = list(instruments)
-        self.verification_level = chosen("verification_level", verification_level, VerificationLevel)
-        self.diagnostic_phase = chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
-        self.disabled_diagnostics = disabled_diagnostics
-        self.memory_planner = chosen("memory_planner", memory_planner, MemoryPlanner)
-        self.runtime = chosen("runtime", runtime, RuntimeKind)
+        self.instruments: list[Any] = list(instruments)
+        self.verification_level: VerificationLevel | None = chosen("verification_level", verification_level, VerificationLevel)
+        self.diagnostic_phase: DiagnosticPhase | None = chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
+        self.disabled_diagnostics: Any = disabled_diagnostics
+        self.memory_planner: MemoryPlanner | None = chosen("memory_planner", memory_planner, MemoryPlanner)
+        self.runtime: RuntimeKind | None = chosen("runtime", runtime, RuntimeKind)
 
     @staticmethod
     def current() -> PassContext | None:
@@ -137,6 +137,7 @@ class PassContext:
         return active[-1] if active else None
 
     def __enter__(self) -> PassContext:
+        """Compiles of this thread or task follow it, until the end of the block."""
         _active.set((*_active.get(), self))
         return self
 

@@ -43,27 +43,32 @@ class BenchmarkStats:
 
     @property
     def samples(self) -> list[float]:
-        """device_wall_us"""
+        """Another name of device_wall_us."""
         return self.device_wall_us
 
     @property
     def device_us_min(self) -> float:
+        """The shortest of device_wall_us; 0.0 without rounds."""
         return min(self.device_wall_us, default=0.0)
 
     @property
     def device_us_median(self) -> float:
+        """The median of device_wall_us; 0.0 without rounds."""
         return statistics.median(self.device_wall_us) if self.device_wall_us else 0.0
 
     @property
     def device_us_mean(self) -> float:
+        """The mean of device_wall_us; 0.0 without rounds."""
         return statistics.fmean(self.device_wall_us) if self.device_wall_us else 0.0
 
     @property
     def device_us_max(self) -> float:
+        """The longest of device_wall_us; 0.0 without rounds."""
         return max(self.device_wall_us, default=0.0)
 
     @property
     def device_us_stdev(self) -> float:
+        """The standard deviation of device_wall_us; 0.0 with fewer than two rounds."""
         return statistics.stdev(self.device_wall_us) if len(self.device_wall_us) > 1 else 0.0
 
     device_wall_us_min = device_us_min
@@ -145,7 +150,10 @@ class BenchmarkStats:
     # ---- in words ----
 
     def format_tree(self, launch: int | None = None, *, us: bool = True) -> str:
-        """The dispatches of a round as trees of times; None is the round whose device time is the median."""
+        """The dispatches of the round `launch` as trees of times; None is the round whose device time is the median.
+
+        us   times are in microseconds, else in nanoseconds
+        """
         if not self.invocations:
             return "(nothing was measured)"
         count = len(self.device_wall_us)
@@ -165,7 +173,7 @@ class BenchmarkStats:
         )
 
     def print_tree(self, launch: int | None = None, *, us: bool = True) -> None:
-        """Prints format_tree()."""
+        """Prints format_tree(launch, us=us)."""
         print(self.format_tree(launch, us=us))
 
     def mean_invocation(self, *, pid: int | None = None, slot: int | None = None) -> TraceInvocation:
@@ -184,8 +192,12 @@ class BenchmarkStats:
         pid: int | None = None,
         slot: int | None = None,
     ) -> str:
-        """The mean times of all rounds as a tree for each dispatch, behind each its `spread`: "stdev", "minmax", "both"
-        or "none"."""
+        """The mean times of all rounds as a tree for each dispatch.
+
+        us          times are in microseconds, else in nanoseconds
+        spread      what stands behind each: "stdev", "minmax", "both" or "none"; ValueError for another one
+        pid, slot   only the dispatches of that worker process, and the slot-th one of each call
+        """
         if spread not in _SPREADS:
             raise PyptoValueError(f"spread must be one of {', '.join(_SPREADS)}, got {spread!r}")
         matching = self._matching(pid, slot)
@@ -208,7 +220,7 @@ class BenchmarkStats:
         pid: int | None = None,
         slot: int | None = None,
     ) -> None:
-        """Prints format_mean_tree()."""
+        """Prints format_mean_tree() with the same us, spread, pid and slot."""
         print(self.format_mean_tree(us=us, spread=spread, pid=pid, slot=slot))
 
     def _matching(

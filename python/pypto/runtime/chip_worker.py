@@ -41,9 +41,12 @@ class ChipWorker(MemoryWorker):
     runtime      compared with that of programs
     enable_sdma  recorded, for `current(require_sdma=True)`
     auto_init    False leaves the start to `init()`
+    platform, device_id   what config said
 
     Inside of `with worker:` calls of programs for the same platform and device run on it by themselves; the end of the
-    block closes it. Any thread may call it; calls take turns.
+    block closes it. Any thread may call it; calls take turns. Its rank is 0, so worker_id is always 0.
+
+    Raises ValueError for another level, TypeError for what is no RunConfig.
     """
 
     def __init__(
@@ -66,8 +69,8 @@ class ChipWorker(MemoryWorker):
         self.level: int = level
         self.platform: str = config.platform
         self.device_id: int = config.device_id
-        self.runtime = runtime
-        self.enable_sdma = enable_sdma
+        self.runtime: str = runtime
+        self.enable_sdma: bool = enable_sdma
         self._lock = threading.Lock()
         self._initialized = False
         self._cids: dict[_core.Program, int] = {}
@@ -124,9 +127,10 @@ class ChipWorker(MemoryWorker):
         runtime: str = RUNTIME,
         require_sdma: bool = False,
     ) -> ChipWorker | None:
-        """The innermost worker like that which an enclosing `with` has published and nobody has closed, or None.
+        """The innermost worker that an enclosing `with` has published and nobody has closed, of those whose level, platform,
+        device_id and runtime are these; or None.
 
-        RuntimeError when it must have SDMA and was made without.
+        require_sdma   RuntimeError when that worker was made without enable_sdma=True
         """
         for worker in reversed(_active.get()):
             if worker._key() != (level, platform, device_id, runtime) or not worker.initialized:
@@ -162,20 +166,22 @@ class ChipWorker(MemoryWorker):
     # ---- programs ----
 
     def run(self, compiled: Any, *args: Any, config: RunConfig | None = None) -> Any:
-        """Runs a program as `compiled(*args)` does, on this worker, and returns what that returns.
+        """Runs a program as `compiled(*args, config=config)` does, on this worker, and returns what that returns.
 
-        Raises ValueError when the program is for another platform or runtime.
+        Raises ValueError when the program is for another platform or runtime, TypeError when it has a host function,
+        RuntimeError before `init()` and after `close()`, and what the program fails with.
         """
         self._require_ready("run")
         program = self._checked(compiled)
         program._check_config(config, stacklevel=3)
         self._check_device(config)
         whole, result = program._completed(args)
-        self.run_whole(program, whole, config)
+        self._run_whole(program, whole, config)
         return result
 
     def register(self, compiled: Any) -> RegistrationHandle:
-        """Loads the program now; gives it as a function. The same program again has the same `cid`."""
+        """Loads a compiled program now; gives it as a function. The same program again has the same `cid`. Raises what `run`
+        does before anything runs."""
         self._require_ready("register")
         return self._registrations.add(self, compiled, self._load(self._checked(compiled)._program))
 
@@ -228,15 +234,15 @@ class ChipWorker(MemoryWorker):
                 self._cids[native] = len(self._cids)
             return self._cids[native]
 
-    def run_whole(self, program: Any, arguments: tuple[Any, ...], config: Any) -> None:
+    def _run_whole(self, program: Any, arguments: tuple[Any, ...], config: Any) -> None:
         """A call of an Orchestration with one argument per parameter."""
         names = program.param_names
         records = program._records(config)
-        self.run_native(
+        self._run_native(
             program._program, arguments, _lint_of(config), records, names.__getitem__
         )
 
-    def run_native(
+    def _run_native(
         self,
         native: _core.Program,
         arguments: tuple[Any, ...],
@@ -261,7 +267,8 @@ class ChipWorker(MemoryWorker):
         return super()._allocation(ptr, worker_id)
 
     def free_tensor(self, tensor: DeviceTensor, *, worker_id: int = 0) -> None:
-        """Frees what alloc_tensor() gave. Again: does nothing."""
+        """Frees a tensor that alloc_tensor() gave. Again: does nothing. ValueError for another worker_id than 0 and for a
+        tensor of another worker."""
         self._require_ready("free_tensor")
         self._check_worker_id(worker_id)
         super().free_tensor(tensor, worker_id=worker_id)

@@ -15,6 +15,8 @@ from ..ir.compiled_program import CompiledProgram
 from ..ir.distributed_compiled_program import DistributedCompiledProgram
 from ..ir.folder import Folder
 
+__all__ = ["invalidate_binary_cache", "replay", "write_run_script"]
+
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -43,9 +45,12 @@ def replay(
     rebuild_from_pto: bool = True,
     validate: bool = False,
 ) -> Any:
-    """Runs the program of an output directory, with or without a host function, with these arguments; returns what a call
-    of it does. Its program.c is compiled again if it was edited, or the native code is not for this machine.
+    """Runs the program of an output directory, with or without a host function; returns what a call of it does. Its
+    program.c is compiled again if it was edited, or the native code is not for this machine.
 
+    dir       where a compile has written it
+    tensors   the arguments of the call, numbers among them
+    config    the RunConfig of the call, or None
     recompile, rebuild_from_pto   accepted; nothing else can be rebuilt
     validate                      ValueError if True: output directories hold no expected results
 
@@ -59,14 +64,14 @@ def replay(
 
 
 def write_run_script(dir: "str | os.PathLike[str]") -> Path:
-    """Writes debug/run.py to an output directory; returns its path."""
+    """Writes debug/run.py to the output directory `dir`; returns its path. OSError when it cannot be written."""
     with Folder.at(dir) as folder:
         folder.write(artifact.RUNNER, artifact.RUNNER_TEXT)
         return folder.path / artifact.RUNNER
 
 
 def invalidate_binary_cache(dir: "str | os.PathLike[str]") -> None:
-    """Removes the native code from an output directory; `from_dir` compiles its program.c again."""
+    """Removes the native code from the output directory `dir`; `from_dir` compiles its program.c again."""
     with Folder.at(dir) as folder:
         folder.remove(artifact.OBJECT)
 

@@ -63,6 +63,7 @@ class DeviceTensor:
 
     @property
     def nbytes(self) -> int:
+        """How much memory it is, in bytes."""
         return self._nbytes
 
 
@@ -118,20 +119,26 @@ class StackedDeviceTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The same as full_shape."""
         return self.full_shape
 
     @property
     def dtype(self) -> Any:
+        """The element type of all rows, as it was given."""
         return self.shards[0].dtype
 
     @property
     def nbytes(self) -> int:
+        """How much memory all rows are, in bytes."""
         return sum(shard.nbytes for shard in self.shards)
 
     def __len__(self) -> int:
+        """How many rows it has."""
         return len(self.shards)
 
     def __getitem__(self, index: Any) -> DeviceTensor:
+        """Row `index`: an int from 0 on, alone or followed by full slices or an Ellipsis. Raises TypeError, IndexError or
+        ValueError for anything else."""
         first, *rest = index if isinstance(index, tuple) and index else (index,)
         if not is_int(first):
             raise PyptoTypeError(

@@ -12,6 +12,13 @@ from .distributed_worker import (
 )
 from .sub_workers import _tensor_from_continuous as _tensor_from_continuous
 
+__all__ = [
+    "DistributedRunHandle",
+    "DistributedWorker",
+    "execute_distributed",
+    "execute_distributed_compiled",
+]
+
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     import os
@@ -24,7 +31,11 @@ if TYPE_CHECKING:
 def execute_distributed(
     compiled: "DistributedCompiledProgram", coerced_args: Any, config: "RunConfig | None" = None
 ) -> None:
-    """Runs a program with one argument per parameter, in a sequence, and returns when every rank is done."""
+    """Runs a compiled program, and returns when every rank is done.
+
+    coerced_args   one per parameter, in a sequence
+    config         the RunConfig of the call, or None
+    """
     compiled._run(tuple(coerced_args), compiled._distributed_config.device_ids, config)
 
 
@@ -36,8 +47,15 @@ def execute_distributed_compiled(
     platform: str | None = None,
     distributed_config: "DistributedConfig | None" = None,
 ) -> Any:
-    """Runs the program of an output directory: `DistributedCompiledProgram.from_dir`, and a call of it with the arguments
-    in a sequence. Returns what the call does."""
+    """Runs the program of an output directory: `DistributedCompiledProgram.from_dir`, and a call of it.
+
+    output_dir                     where a compile has written it
+    args                           the arguments of the call, in a sequence
+    config                         the RunConfig of the call, or None
+    platform, distributed_config   win over what the directory says
+
+    Returns what the call does, and raises what that and `from_dir` raise.
+    """
     from ..ir import DistributedCompiledProgram
 
     compiled = DistributedCompiledProgram.from_dir(

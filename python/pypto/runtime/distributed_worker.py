@@ -74,7 +74,7 @@ class DistributedRunHandle:
         self._told = True
 
     def wait(self, timeout: float | None = None) -> None:
-        """The same as `result`."""
+        """The same as `result(timeout)`."""
         self.result(timeout)
 
     @property
@@ -111,10 +111,15 @@ class DistributedWorker(StackedMemory):
     shared_only               refuse tensors that would have to be copied, because they are not in shared memory
                               (TypeError); None: as the environment variable PYPTO_SHARED_ONLY says
 
+    platform, device_ids      those that the programs were compiled for
+
     A context manager: `with DistributedWorker(compiled) as worker`. Any thread may call it. A host tensor of torch
     or NumPy, made at any time, is copied in before the call and back after it, as far as the program writes it; one
     in shared memory (`empty_shared`, `share_memory_()`, mapped files) is used where it is. A tensor of `alloc_tensor` or
     `alloc_stacked_tensor` stays where it is.
+
+    Raises ValueError and TypeError for programs and options that do not go together, before anything is started;
+    RuntimeError when a worker does not come up.
     """
 
     def __init__(
@@ -174,7 +179,8 @@ class DistributedWorker(StackedMemory):
     # ---- calls ----
 
     def __call__(self, *args: Any, config: RunConfig | None = None) -> None:
-        """Runs the only program, blocks until every rank is done. TypeError when there are several."""
+        """Runs the only program with args, one per parameter, in place; blocks until every rank is done. TypeError when there
+        are several. Else as `run`."""
         self._require_open("__call__")
         if len(self._programs) != 1:
             names = ", ".join(program.name for program in self._programs)
@@ -188,7 +194,13 @@ class DistributedWorker(StackedMemory):
     def run(
         self, compiled: Compiled, *args: Any, config: RunConfig | None = None
     ) -> None:
-        """Runs one of the worker's programs with one argument per parameter; blocks until every rank is done."""
+        """Runs one of the worker's programs with args, one per parameter, in place; blocks until every rank is done. Of
+        config, lint and what it records count.
+
+        Raises RuntimeError after `close()`; ValueError for a program that the worker does not have; TypeError and
+        ValueError for args that do not fit, before anything runs; and DeviceError or what derives from it for a
+        failure while running, which ends this call alone unless a worker process died.
+        """
         self._require_open("run")
         native, arguments = self._checked(compiled, args, config)
         self._native.run(native, arguments, _lint_of(config), config and compiled._records(config))
@@ -196,7 +208,7 @@ class DistributedWorker(StackedMemory):
     def submit(
         self, compiled: Compiled, *args: Any, config: RunConfig | None = None
     ) -> DistributedRunHandle:
-        """The same without waiting for its end. The tensors must stay as they are until then.
+        """The same without waiting for its end. The tensors among args must stay as they are until then.
 
         Two calls can be in flight: a third one waits for the oldest, whose failure its own handle tells. A call that
         reads or writes a host tensor that one in flight writes also waits for that one. What fails
@@ -213,7 +225,8 @@ class DistributedWorker(StackedMemory):
         return handle
 
     def register(self, compiled: Compiled) -> RegistrationHandle:
-        """The program as a function: `worker.register(compiled)(*tensors)`."""
+        """The program as a function: `worker.register(compiled)(*tensors)`. ValueError for one that the worker does not
+        have."""
         self._require_open("register")
         self._require_program(compiled)
         return self._registrations.add(self, compiled, 0)
@@ -270,7 +283,13 @@ class DistributedWorker(StackedMemory):
 
     @property
     def closed(self) -> bool:
+        """Whether `close()` has been called."""
         return self._closed
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers, by rank; 0 for a rank that is a thread of this process (PYPTO_TRANSPORT=threads)."""
+        return list(self._native.pids)
 
     @property
     def domain_count(self) -> int:

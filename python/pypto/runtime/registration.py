@@ -28,16 +28,16 @@ class RegistrationHandle:
 
     def __init__(self, worker: Worker, compiled: Any, cid: int) -> None:
         self._worker = worker
-        self.compiled = compiled
-        self.cid = cid
-        self.closed = False
+        self.compiled: Any = compiled
+        self.cid: int = cid
+        self.closed: bool = False
 
     def unregister(self) -> None:
         """Closes the handle; the worker keeps the program. Again: does nothing."""
         self.closed = True
 
     def __call__(self, *args: Any, config: RunConfig | None = None) -> Any:
-        """As `worker.run(compiled, *args)`. Raises RuntimeError when the handle is closed."""
+        """As `worker.run(compiled, *args, config=config)`. Raises RuntimeError when the handle is closed."""
         if self.closed:
             raise closed_error(
                 "the handle is unregistered, or its worker closed", "register the program again"

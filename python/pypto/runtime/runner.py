@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from .run_config import RunConfig as RunConfig
 
+__all__ = ["RunConfig", "RunResult", "compile_program", "execute_compiled", "run"]
+
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     import os
@@ -48,7 +50,7 @@ class RunResult:
 def compile_program(
     program: Any, work_dir: "str | os.PathLike[str] | None" = None, **options: Any
 ) -> "CompiledProgram | DistributedCompiledProgram":
-    """`ir.compile(program, output_dir=work_dir, **options)`."""
+    """The same as `ir.compile(program, output_dir=work_dir, **options)`."""
     from ..ir import compile
 
     return compile(program, work_dir, **options)
@@ -57,8 +59,13 @@ def compile_program(
 def run(
     program: Any, *tensors: Any, config: RunConfig | None = None
 ) -> "CompiledProgram | DistributedCompiledProgram":
-    """Compiles a program in class form, or a function of `@pl.jit`, and runs it in place with these arguments, if there are
-    any and `config.codegen_only` is false. Returns the compiled program."""
+    """Compiles a program in class form, or a function of `@pl.jit`, and runs it in place with these tensors (and numbers), if
+    there are any and `config.codegen_only` is false. Returns the compiled program.
+
+    config   a RunConfig; None is RunConfig()
+
+    Raises what the compile and the call raise.
+    """
     from .._jit import JITFunction
     from ..ir import compile
 
@@ -89,8 +96,8 @@ def run(
 def execute_compiled(
     compiled: "Orchestration | str | os.PathLike[str]", args: Any, config: RunConfig | None = None
 ) -> Any:
-    """Runs a program for one device, with its arguments in a sequence, on `config.device_id`; `compiled` may be its
-    output directory. Returns what a call does."""
+    """Runs a program for one device, with its arguments in a sequence `args`, on `config.device_id`; `compiled` may be its
+    output directory. Returns what a call does, and raises what that and `CompiledProgram.from_dir` raise."""
     from ..ir.compiled_program import CompiledProgram, Orchestration
 
     if isinstance(compiled, Orchestration):

@@ -45,7 +45,7 @@ _CLOSED = "PYPTO-H410"
 class Worker(ABC):
     """Base of `DistributedWorker` and `ChipWorker`: what runs programs and keeps tensors between calls.
 
-    Sizes are bytes, pointers are addresses as ints, worker_id is a rank.
+    Sizes (nbytes) are bytes, pointers (ptr, dst_dev_ptr and so on) are addresses as ints, worker_id is a rank.
     """
 
     def __init__(self) -> None:
@@ -60,27 +60,27 @@ class Worker(ABC):
 
     @abstractmethod
     def free(self, ptr: int, *, worker_id: int = 0) -> None:
-        """Frees what malloc() gave."""
+        """Frees what malloc() gave for that rank."""
 
     @abstractmethod
     def copy_to(
         self, dst_dev_ptr: int, src_host_ptr: int, nbytes: int, *, worker_id: int = 0
     ) -> None:
-        """Copies from memory of the caller to what malloc() gave."""
+        """Copies nbytes from src_host_ptr, memory of the caller, to dst_dev_ptr, which malloc() gave."""
 
     @abstractmethod
     def copy_from(
         self, dst_host_ptr: int, src_dev_ptr: int, nbytes: int, *, worker_id: int = 0
     ) -> None:
-        """The reverse."""
+        """Copies nbytes from src_dev_ptr, which malloc() gave, to dst_host_ptr, memory of the caller."""
 
     @abstractmethod
     def run(self, compiled: Any, *args: Any, config: Any = None) -> Any:
-        """Runs a program and waits for its end."""
+        """Runs a compiled program with args, and waits for its end. config is a RunConfig or None."""
 
     @abstractmethod
     def register(self, compiled: Any) -> Any:
-        """The program as a function."""
+        """A compiled program as a function: a `RegistrationHandle`."""
 
     def _require_ready(self, operation: str) -> None:
         """Raises unless the worker can be used now."""
@@ -113,6 +113,9 @@ class Worker(ABC):
         worker_id      the rank
 
         Programs get it in place, without a copy either way; `copy_from` brings back what is in it.
+
+        Raises TypeError for what is no shape, dtype or tensor, ValueError for extents below 1 and an init that does not
+        fit, IndexError for a rank that there is not, MemoryError when the machine does not have the memory.
         """
         self._require_ready("alloc_tensor")
         shape = checked_shape(shape)
@@ -139,7 +142,8 @@ class Worker(ABC):
         return tensor
 
     def free_tensor(self, tensor: DeviceTensor, *, worker_id: int = 0) -> None:
-        """Frees what alloc_tensor() gave for that rank, when the calls in flight are over. Again: does nothing.
+        """Frees a tensor that alloc_tensor() gave for the rank worker_id, when the calls in flight are over. Again: does
+        nothing.
 
         Raises ValueError for a tensor of another rank, and for one whose address belongs to a newer tensor.
         """
@@ -200,13 +204,14 @@ class Allocation:
     __slots__ = ("base", "nbytes", "worker_id", "_owner")
 
     def __init__(self, base: int, nbytes: int, worker_id: int, owner: Any) -> None:
-        self.base = base
-        self.nbytes = nbytes
-        self.worker_id = worker_id
+        self.base: int = base
+        self.nbytes: int = nbytes
+        self.worker_id: int = worker_id
         self._owner = weakref.ref(owner)
 
     def tensor(self, shape: Any, dtype: Any) -> DeviceTensor:
-        """The same memory, from its first byte, as a tensor of another shape or dtype. ValueError when it is larger."""
+        """The same memory, from its first byte, as a tensor of another shape or dtype. It lives as long as the allocation.
+        ValueError when it is larger."""
         made = DeviceTensor(self.base, shape, dtype, buffer=self)
         if made.nbytes > self.nbytes:
             raise PyptoValueError(
@@ -236,7 +241,7 @@ class MemoryWorker(Worker):
     # ---- memory ----
 
     def malloc(self, nbytes: int, *, worker_id: int = 0) -> int:
-        """Memory of a rank: its address. Its content is undefined; it stays until `free` or `close`.
+        """Memory of the rank worker_id: its address. Its content is undefined; it stays until `free` or `close`.
 
         Raises ValueError unless nbytes is a positive int, IndexError for a rank that there is not, MemoryError when the
         machine does not have the memory.
@@ -250,7 +255,8 @@ class MemoryWorker(Worker):
         return ptr
 
     def free(self, ptr: int, *, worker_id: int = 0) -> None:
-        """Frees what `malloc` gave for that rank, when the calls in flight are over."""
+        """Frees what `malloc` gave as `ptr` for the rank worker_id, when the calls in flight are over. ValueError for any
+        other address."""
         self._require_ready("free")
         self._release(ptr, worker_id)
         self._owned_tensors.pop((worker_id, ptr), None)
@@ -264,10 +270,11 @@ class MemoryWorker(Worker):
     def copy_to(
         self, dst_dev_ptr: int, src_host_ptr: int, nbytes: int, *, worker_id: int = 0
     ) -> None:
-        """Copies nbytes from an address of this process into memory of a rank, when the calls in flight are over.
+        """Copies nbytes from an address of this process into memory of the rank worker_id, when the calls in flight are over.
 
-        dst_dev_ptr is what `malloc` gave for that rank, or the data_ptr of a tensor. ValueError for any other address,
-        and for more bytes than are there.
+        dst_dev_ptr    what `malloc` gave for that rank, or the data_ptr of a tensor; ValueError for any other
+                       address, and for more bytes than are there
+        src_host_ptr   taken as it is: an address that is none crashes the process
         """
         self._require_ready("copy_to")
         self._check_copy(src_host_ptr, dst_dev_ptr, nbytes, worker_id)
@@ -276,13 +283,14 @@ class MemoryWorker(Worker):
     def copy_from(
         self, dst_host_ptr: int, src_dev_ptr: int, nbytes: int, *, worker_id: int = 0
     ) -> None:
-        """Copies nbytes from memory of a rank to an address of this process; as `copy_to`, the other way."""
+        """Copies nbytes from src_dev_ptr, memory of the rank worker_id, to dst_host_ptr, an address of this process; as
+        `copy_to`, the other way."""
         self._require_ready("copy_from")
         self._check_copy(dst_host_ptr, src_dev_ptr, nbytes, worker_id)
         self._native.copy(*map(operator.index, (dst_host_ptr, src_dev_ptr, nbytes)))
 
     def committed_device_memory(self, worker_id: int = 0) -> int:
-        """Bytes that a rank has given out and not got back."""
+        """Bytes that the rank worker_id has given out and not got back."""
         self._require_ready("committed_device_memory")
         self._check_worker_id(worker_id)
         return self._native.committed(worker_id)

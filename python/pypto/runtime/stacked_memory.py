@@ -31,6 +31,9 @@ class StackedMemory(MemoryWorker):
 
         host is a contiguous CPU tensor [B, ...], which may change or go as soon as this returns. When one row cannot be
         allocated, none is. Programs get the tensor in place and dispatch each row on its rank.
+
+        Raises TypeError for what is no tensor, ValueError for one that is not contiguous or has fewer than two
+        dimensions and for worker_ids that are not distinct ranks, MemoryError when the machine does not have the memory.
         """
         self._require_ready("alloc_stacked_tensor")
         host_memory.check_tensor(host, "host")
@@ -57,15 +60,17 @@ class StackedMemory(MemoryWorker):
             raise
 
     def free_stacked_tensor(self, stacked: StackedDeviceTensor) -> None:
-        """Frees all rows, when the calls in flight are over. Again: does nothing."""
+        """Frees all rows of a stacked tensor, when the calls in flight are over. Again: does nothing."""
         self._require_ready("free_stacked_tensor")
         _check_stacked(stacked, "free_stacked_tensor")
         for shard, worker_id in zip(stacked.shards, stacked.worker_ids):
             self.free_tensor(shard, worker_id=worker_id)
 
     def copy_stacked_from(self, stacked: StackedDeviceTensor, host: Any) -> None:
-        """Fills host[i] with row i, when the calls in flight are over. host is a contiguous CPU tensor of the same shape
-        and dtype."""
+        """Fills host[i] with row i of a stacked tensor, when the calls in flight are over.
+
+        host   a writable contiguous CPU tensor of the same shape and dtype; else ValueError
+        """
         self._require_ready("copy_stacked_from")
         _check_stacked(stacked, "copy_stacked_from")
         host_memory.check_tensor(host, "host")

@@ -14,6 +14,8 @@ import sys
 from .. import _core
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
+__all__ = ["DataType", "MappedArg", "MappedArgs"]
+
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,10 +72,10 @@ _NUMPY = {
 class MappedArg:
     """A tensor argument of a callback: the memory itself, no copy.
 
-    buffer    writable memoryview of bytes from the first element on
+    buffer    writable memoryview of bytes from the first element on; valid until the callback returns
     shapes    extents
     strides   in elements
-    dtype     DataType
+    dtype     a DataType
     """
 
     __slots__ = ("buffer", "shapes", "strides", "dtype", "_memory", "_first")
@@ -81,12 +83,12 @@ class MappedArg:
     def __init__(
         self, memory: memoryview, first: int, shapes: tuple[int, ...], strides: tuple[int, ...], name: str
     ) -> None:
-        self.dtype = DataType[_DTYPES.get(name, name)]
-        self.shapes = shapes
-        self.strides = strides
+        self.dtype: DataType = DataType[_DTYPES.get(name, name)]
+        self.shapes: tuple[int, ...] = shapes
+        self.strides: tuple[int, ...] = strides
         self._memory = memory
         self._first = first  # elements in front of it: with negative strides
-        self.buffer = memory[first * _width(self.dtype) :]
+        self.buffer: memoryview = memory[first * _width(self.dtype) :]
 
     def __repr__(self) -> str:
         return f"<MappedArg {self.dtype.name} {self.shapes}>"
@@ -102,22 +104,26 @@ class MappedArgs:
         self._scalars = scalars
 
     def __len__(self) -> int:
+        """How many tensors there are."""
         return len(self._tensors)
 
     def __getitem__(self, index: Any) -> Any:
+        """The tensor `index` as a MappedArg, counting tensors only."""
         return self._tensors[index]
 
     def __iter__(self) -> Iterator[MappedArg]:
         return iter(self._tensors)
 
     def tensor_count(self) -> int:
+        """The same as len()."""
         return len(self._tensors)
 
     def scalar_count(self) -> int:
+        """How many numbers there are."""
         return len(self._scalars)
 
     def scalar(self, index: int) -> Any:
-        """The number `index`, counting numbers only."""
+        """The number `index`, counting numbers only: an int, float or bool."""
         return self._scalars[index]
 
     def __repr__(self) -> str:

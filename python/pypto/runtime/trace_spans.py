@@ -55,7 +55,13 @@ class TraceSpan:
 
 @dataclass
 class TraceInvocation:
-    """One dispatch on one rank: `spans`, the outermost first. `inv` is its number in the benchmark."""
+    """One dispatch on one rank.
+
+    pid     of the worker process; of a thread transport, the rank
+    inv     its number in the benchmark
+    hid     0
+    spans   its pieces of time, the outermost first
+    """
 
     pid: int
     inv: int
@@ -94,14 +100,14 @@ class TraceInvocation:
 
     @property
     def effective_us(self) -> float:
-        """From the first to the last moment in which its wrapper or its tasks ran."""
+        """From the first to the last moment in which its wrapper or its tasks ran, in microseconds."""
         spans = [s for s in self.spans if s.name in (WRAPPER, TASKS)]
         if not spans:
             return self.device_wall_us
         return (max(s.ts + s.dur for s in spans) - min(s.ts for s in spans)) / 1000
 
     def format_tree(self, *, us: bool = True) -> str:
-        """Its spans as a tree, a line each, in microseconds or else nanoseconds."""
+        """Its spans as a tree, a line each, in microseconds or, with us=False, nanoseconds."""
         return "\n".join(tree_lines(self.spans, lambda span: time_text(span.dur, us)))
 
     def _length(self, name: str) -> float:
