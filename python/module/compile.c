@@ -247,15 +247,31 @@ PyObject *program_check(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* lower(function, names, arguments, platform): program.c, program.ir, program.json */
+/* [(name, text)] of stages */
+static PyObject *stage_list(const compile_text *made)
+{
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; i < made->stage_count && list != NULL; i++) {
+        PyObject *pair =
+            Py_BuildValue("(sN)", made->stages[i].name, file_object(made->stages[i].ir));
+        if (pair == NULL || PyList_Append(list, pair) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+    }
+    return list;
+}
+
+/* lower(function, names, arguments, platform, stages=False): program.c, program.ir, program.json, and a list of stages with
+ * the IR behind each */
 PyObject *program_lower(PyObject *module, PyObject *args)
 {
     PyObject *function, *names, *values, *result = NULL;
     const char *platform;
+    int stages = 0;
     frontend_arg *given = NULL;
     int32_t count = 0;
-    if (!PyArg_ParseTuple(args, "OO!Os:lower", &function, &PyTuple_Type, &names, &values,
-                          &platform))
+    if (!PyArg_ParseTuple(args, "OO!Os|p:lower", &function, &PyTuple_Type, &names, &values,
+                          &platform, &stages))
         return NULL;
     if (values != Py_None && !PyTuple_Check(values)) {
         PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
@@ -272,14 +288,17 @@ PyObject *program_lower(PyObject *module, PyObject *args)
     embedding e;
     if (embedding_begin(&e, core_state_of(module), function)) {
         frontend_embedder embedder = embedding_interface(&e);
-        compile_request request = {
-            .embedder = &embedder, .args = given, .arg_count = count, .platform = platform};
+        compile_request request = {.embedder = &embedder,
+                                   .args = given,
+                                   .arg_count = count,
+                                   .platform = platform,
+                                   .stages = stages != 0};
         compile_text made = {0};
         pypto_status status = compile_lower(&request, &made);
         if (embedding_end(&e)) {
             if (status_ok(status))
-                result = Py_BuildValue("(NNN)", file_object(made.c), file_object(made.ir),
-                                       file_object(made.description));
+                result = Py_BuildValue("(NNNN)", file_object(made.c), file_object(made.ir),
+                                       file_object(made.description), stage_list(&made));
             else
                 errors_raise(&status);
         }

@@ -178,6 +178,7 @@ class JITFunction:
         """
         from .ir import DistributedConfig, artifact
         from .ir.compiling import assembled, described
+        from .ir.options import dump_level
 
         try:
             self._require_entry()
@@ -193,10 +194,14 @@ class JITFunction:
             distributed = DistributedConfig()
         folder = getattr(config, "save_kernels_dir", None)
         kind = getattr(context, "runtime", None)
-        key = (program, platform, repr(distributed), folder, kind)
+        dumps = dump_level(getattr(config, "dump_passes", False))
+        key = (program, platform, repr(distributed), folder, kind, dumps)
         if key not in self._compiled:
             baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
             sources = artifact.Sources.of(program)
+            if dumps:
+                names = self._function.__code__.co_varnames
+                sources.dump(_core.lower(self, names, bound, platform, True)[3], dumps)
             sidecar = described(sources, self, platform, distributed)
             profile = getattr(config, "compile_profiling", False)
             threads = distributed.aicpu_thread_num if distributed is not None else 0
@@ -230,7 +235,7 @@ class JITFunction:
         platform, _ = _settings_of(config, self.__name__)
         _check_compile_options(config, "lower()")
         names = self._function.__code__.co_varnames
-        _, text, _ = _core.lower(self, names, self._sample(args, kwargs), platform)
+        _, text, _, _ = _core.lower(self, names, self._sample(args, kwargs), platform)
         functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
         return Program(self.__name__, dict.fromkeys(functions), text)
 

@@ -14,8 +14,7 @@
 #include "codegen/compile.h"
 
 #include "codegen/build.h"
-#include "codegen/describe.h"
-#include "codegen/emit.h"
+#include "codegen/lower.h"
 #include "codegen/manifest.h"
 #include "passes/passes.h"
 
@@ -24,7 +23,6 @@
 #include "base/os.h"
 #include "base/settings.h"
 
-#include <fenv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,52 +116,19 @@ static void remember(job *j)
 
 /* ---- lowering ---- */
 
-/* Passes know no source text: each of their errors gets its line here. */
-static void add_sources(job *j)
-{
-    pypto_status all = STATUS_OK;
-    pypto_diagnostic *next;
-    for (pypto_diagnostic *d = j->status.diagnostics; d != NULL; d = next) {
-        next = d->next;
-        d->next = NULL;
-        pypto_status one = {d->kind, d};
-        if (d->source == NULL && d->span.line > 0 && d->span.file != NULL) {
-            const frontend_embedder *embedder = j->request->embedder;
-            const char *line =
-                embedder->line_text(embedder->context, j->a, d->span.file, d->span.line);
-            if (line != NULL)
-                diag_source(&one, line);
-        }
-        diag_append(&all, &one);
-    }
-    j->status = all;
-    diag_sort(&j->status);
-}
-
 static bool lower(job *j)
 {
-    frontend_result result = {0};
-    j->status = frontend_lower(j->a, j->request->embedder, j->request->entry, j->request->args,
-                               j->request->arg_count, &result);
+    lowered made = {0};
+    j->status = lower_program(j->a, j->request, j->target, &made);
     if (!status_ok(j->status))
         return false;
-    j->status = passes_run(result.program, j->target);
-    if (!status_ok(j->status)) {
-        add_sources(j);
-        return false;
-    }
-    emit_lines_of *lines = arena_array(j->a, emit_lines_of, result.program->functions.count);
-    j->text = (program_text){{.a = j->a}, {.a = j->a}, {.a = j->a}};
-    ir_print_program(&j->text.ir, result.program);
-    emit_program(&j->text.c, result.program, lines);
-    describe_program(&j->text.description, result.program, lines);
-
+    j->text = made.text;
     j->variant = (manifest_variant){.c_text = text_key(&j->text.c),
                                     .from_annotations = j->request->args == NULL};
-    j->variant.pattern.items = result.pattern.items;
-    j->variant.pattern.count = result.pattern.count;
-    j->variant.facts.items = result.facts.items;
-    j->variant.facts.count = result.facts.count;
+    j->variant.pattern.items = made.result.pattern.items;
+    j->variant.pattern.count = made.result.pattern.count;
+    j->variant.facts.items = made.result.facts.items;
+    j->variant.facts.count = made.result.facts.count;
     return true;
 }
 
@@ -282,13 +247,13 @@ static void compile(job *j)
     }
     if (!status_ok(j->status) || !lower(j))
         return;
-    int64_t lowered = os_now_ns();
-    output->front_ns = lowered - start;
+    int64_t lowered_at = os_now_ns();
+    output->front_ns = lowered_at - start;
 
     hash_key back = build_key(j->variant.c_text, j->tools.identity);
     bool temporary = false;
     const char *directory = build(j, back, &output->back_hit, &temporary);
-    output->back_ns = os_now_ns() - lowered;
+    output->back_ns = os_now_ns() - lowered_at;
     if (directory == NULL)
         return;
     if (!temporary)
@@ -303,8 +268,9 @@ static void compile(job *j)
 
 /* Runs the job with a way back for exhausted memory. A function of its own: the job must not be a
  * local of the function that setjmp returns to twice. */
-static void compile_guarded(job *j)
+static void compile_guarded(void *context)
 {
+    job *j = context;
     jmp_buf recovery;
     if (setjmp(recovery) != 0) {
         build_set_waiting(&j->build, false);
@@ -314,17 +280,6 @@ static void compile_guarded(job *j)
     }
     arena_set_recovery(j->a, &recovery);
     compile(j);
-}
-
-/* Constants are folded here as the program would compute them: not as the caller's thread does, which may
- * flush denormals. */
-static void with_default_rounding(job *j, void (*steps)(job *))
-{
-    fenv_t callers;
-    fegetenv(&callers);
-    fesetenv(FE_DFL_ENV);
-    steps(j);
-    fesetenv(&callers);
 }
 
 pypto_status compile_program(const compile_request *request, compile_output *output)
@@ -342,60 +297,12 @@ pypto_status compile_program(const compile_request *request, compile_output *out
                           .waiting = request->waiting,
                           .waiting_context = request->waiting_context,
                           .status = STATUS_OK};
-    with_default_rounding(&j, compile_guarded);
+    lower_with_default_rounding(compile_guarded, &j);
     build_drop(&j.build);
     if (!status_ok(j.status))
         compile_output_clear(output);
     arena_destroy(j.a);
     return j.status;
-}
-
-static void lower_guarded(job *j)
-{
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0) {
-        pypto_status_clear(&j->status);
-        j->status = diag_no_memory();
-        return;
-    }
-    arena_set_recovery(j->a, &recovery);
-    (void)lower(j);
-}
-
-static bool copy_text(const text *from, char **to)
-{
-    *to = alloc_strdup(from->bytes);
-    return *to != NULL;
-}
-
-pypto_status compile_lower(const compile_request *request, compile_text *output)
-{
-    job j = {.request = request, .status = STATUS_OK};
-    *output = (compile_text){0};
-    j.target = platform_find(request->platform);
-    if (j.target == NULL)
-        return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
-                           request->platform, platform_names());
-    j.a = arena_create();
-    if (j.a == NULL)
-        return diag_no_memory();
-    with_default_rounding(&j, lower_guarded);
-    if (status_ok(j.status) &&
-        !(copy_text(&j.text.c, &output->c) && copy_text(&j.text.ir, &output->ir) &&
-          copy_text(&j.text.description, &output->description))) {
-        compile_text_clear(output);
-        j.status = diag_no_memory();
-    }
-    arena_destroy(j.a);
-    return j.status;
-}
-
-void compile_text_clear(compile_text *output)
-{
-    alloc_free(output->c);
-    alloc_free(output->ir);
-    alloc_free(output->description);
-    *output = (compile_text){0};
 }
 
 /* ---- later ---- */

@@ -32,6 +32,7 @@ typedef struct compile_request {
     const frontend_arg *args; /* NULL: from annotations alone */
     int32_t arg_count;
     const char *platform;
+    bool stages; /* compile_lower(): the IR behind each pass, too */
     /* Called with true before and false after a long wait (the C compiler), on the calling thread.
      */
     void (*waiting)(void *context, bool begins);
@@ -58,11 +59,19 @@ typedef struct compile_output {
 PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output)
     EXPORTED(compile_program);
 
+/* The IR behind a pass. */
+typedef struct compile_stage {
+    const char *name; /* "front_end", or that of the pass; static */
+    char *ir;
+} compile_stage;
+
 /* What a program is compiled from, on the heap, released by compile_text_clear(). */
 typedef struct compile_text {
-    char *c;           /* program.c */
-    char *ir;          /* program.ir: the IR behind all passes */
-    char *description; /* program.json (describe.c) */
+    char *c;               /* program.c */
+    char *ir;              /* program.ir: the IR behind all passes */
+    char *description;     /* program.json (describe.c) */
+    compile_stage *stages; /* in their order; none unless they were asked for */
+    int32_t stage_count;
 } compile_text;
 
 /* All of a compile but the C compiler. Touches no cache. */

@@ -58,13 +58,23 @@ static const pass pass_table[] = {
     {"names", names},
 };
 
-pypto_status passes_run(ir_program *p, const platform *target)
+static void show(const pass_observer *observer, const char *stage, const ir_program *p)
+{
+    if (observer != NULL)
+        observer->seen(observer->context, stage, p);
+}
+
+pypto_status passes_run(ir_program *p, const platform *target, const pass_observer *observer)
 {
     pypto_status status = verify_program(p, NULL);
+    if (status_ok(status))
+        show(observer, "front_end", p);
     for (size_t i = 0; i < sizeof pass_table / sizeof pass_table[0] && status_ok(status); i++) {
         status = pass_table[i].run(p, target);
         if (status_ok(status))
             status = verify_program(p, pass_table[i].name);
+        if (status_ok(status))
+            show(observer, pass_table[i].name, p);
     }
     return status;
 }

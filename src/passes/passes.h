@@ -16,8 +16,15 @@ const platform *platform_find(const char *name);
 /* All of them, for messages: "a2a3, a2a3sim, a5, a5sim, cpu". */
 const char *platform_names(void);
 
-/* All passes. Errors of the user's program are added to the status. */
-PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target);
+/* Is shown the program as the front end made it ("front_end"), and behind each pass. */
+typedef struct pass_observer {
+    void (*seen)(void *context, const char *stage, const ir_program *p);
+    void *context;
+} pass_observer;
+
+/* All passes. Errors of the user's program are added to the status. `observer` may be NULL. */
+PYPTO_NODISCARD pypto_status passes_run(ir_program *p, const platform *target,
+                                        const pass_observer *observer);
 
 /* Which devices share each window, from the dispatches that pass it (distributed.md §6.2), and
  * which dimensions of host tensors count devices. */

@@ -105,7 +105,7 @@ static bool compile(arena *a, script *s, int32_t entry, const frontend_arg *args
     pypto_status status = frontend_lower(a, &embedder, entry, args, count, &result);
     bool lowered = status_ok(status);
     if (lowered)
-        status = passes_run(result.program, platform_find(target));
+        status = passes_run(result.program, platform_find(target), NULL);
     bool good = status_ok(status);
     if (good) {
         text ir = {.a = a};

@@ -23,6 +23,14 @@ from test_compile import SCALE, rows
 
 PROGRAM = {"program.c", "program.ir", "program.json", "program.so", "program.sum"}
 TWO = DistributedConfig(device_ids=[0, 1])
+STAGES = ["front_end", "infer_domains", "spread", "mark_signals", "effects", "release", "plan_scratch", "names"]
+
+
+def dumps(*numbers):
+    return {f"passes_dump/{number:02}_after_{STAGES[number]}.ir" for number in numbers}
+
+
+CHANGING = dumps(0, 6, 7)  # of a program without windows
 
 
 def tree(folder):
@@ -43,7 +51,7 @@ def base(monkeypatch, tmp_path):
 
 def test_a_program_for_one_device(tmp_path):
     compiled = ir.compile(Double, tmp_path / "out", platform="cpu")
-    assert tree(compiled) == PROGRAM | {
+    assert tree(compiled) == PROGRAM | CHANGING | {
         "kernel_config.py",
         "orchestration/orch.c",
         "kernels/kernel.c",
@@ -76,7 +84,7 @@ def test_a_program_with_a_host_function(tmp_path):
             f"kernels/{kernel}.c",
         )
     }
-    assert tree(compiled) == PROGRAM | parts | {
+    assert tree(compiled) == PROGRAM | dumps(0, 1, 2, 3, 6, 7) | parts | {
         "orchestration/host_orch.c",
         "distributed_meta.json",
         "debug/run.py",
@@ -90,6 +98,7 @@ def test_several_orchestrations(tmp_path):
         f"next_levels/orch_{name}/{file}"
         for name in ("add", "sub")
         for file in PROGRAM
+        | CHANGING
         | {"kernel_config.py", f"orchestration/orch_{name}.c", f"kernels/{name}.c", "compiled_meta.json"}
     }
 
@@ -106,6 +115,40 @@ def test_skip_ptoas_leaves_sources_only(tmp_path, program, marker):
         type(compiled).from_dir(compiled)
     ir.compile(program, tmp_path / "whole", platform="cpu", skip_ptoas=True)  # what was there goes
     assert tree(tmp_path / "whole") == tree(compiled) | {"debug/run.py"}
+
+
+@pytest.mark.parametrize("program, changing", [(Double, {0, 6, 7}), (Sum, {0, 1, 2, 3, 6, 7})])
+def test_stages(tmp_path, program, changing):
+    """Each is written where it changes the IR, or all are; and what an earlier compile has left goes."""
+    levels = {True: changing, ir.PassDumpLevel.CONCISE: changing, ir.PassDumpLevel.EXPLICIT: set(range(8)), False: set()}
+    text = {}
+    for level, numbers in levels.items():
+        compiled = ir.compile(program, tmp_path / "out", platform="cpu", dump_passes=level)
+        found = {name for name in tree(compiled) if name.startswith("passes_dump/")}
+        assert found == dumps(*numbers)
+        text.update({name: (compiled.output_dir / name).read_text() for name in found})
+    first, last = (text[f"passes_dump/{stage}.ir"] for stage in ("00_after_front_end", "07_after_names"))
+    assert last == (compiled.output_dir / "program.ir").read_text()
+    assert " at 0" not in first and " at 0" in last  # places of tiles
+    previous = None
+    for number, stage in enumerate(STAGES):
+        now = text[f"passes_dump/{number:02}_after_{stage}.ir"]
+        assert (now != previous) == (number in changing)
+        previous = now
+
+
+def test_stages_of_other_compiles(tmp_path):
+    settings = config(2)
+    settings.save_kernels_dir = str(tmp_path / "function")
+    function = from_text(SCALE)["host"]
+    assert not any("passes_dump" in name for name in tree(function.compile(rows(2), rows(2), config=settings)))
+    settings.dump_passes = True
+    compiled = function.compile(rows(2), rows(2), config=settings)
+    assert dumps(0, 7) < tree(compiled) and function.compile(rows(2), rows(2), config=settings) is compiled
+    assert CHANGING < tree(ir.compile(Double, tmp_path / "skips", platform="cpu", skip_ptoas=True))
+    (tmp_path / "skips/passes_dump/mine.ir").write_text("")
+    ir.compile(Double, tmp_path / "skips", platform="cpu", dump_passes=False)
+    assert {name for name in tree(tmp_path / "skips") if "passes" in name} == {"passes_dump/mine.ir"}
 
 
 def test_skip_ptoas_with_several_orchestrations(tmp_path):
@@ -205,7 +248,7 @@ def test_nothing_is_cleared_but_marks_of_another_kind(tmp_path):
     before = tree(first)
     second = ir.compile(Double, tmp_path, platform="cpu")
     assert first.output_dir == second.output_dir == tmp_path.resolve()
-    gone = {"orchestration/host_orch.c", "distributed_meta.json"}
+    gone = {"orchestration/host_orch.c", "distributed_meta.json"} | dumps(1, 2, 3)
     assert before - tree(tmp_path) == gone and "notes.txt" in tree(tmp_path)
     ir.compile(AddAndSub, tmp_path, platform="cpu")
     assert {"kernel_config.py", "compiled_meta.json"} & tree(tmp_path) == set()

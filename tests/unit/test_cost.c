@@ -34,7 +34,7 @@ static double compile_seconds(const char *source, const char *name)
     l.status = frontend_lower(l.a, &embedder, script_function(l.module, "h"), NULL, 0, &l.result);
     expect_ok(&l);
     double lowered_at = seconds();
-    pypto_status status = passes_run(l.result.program, platform_find("cpu"));
+    pypto_status status = passes_run(l.result.program, platform_find("cpu"), NULL);
     assert_true(status_ok(status));
     double passed_at = seconds();
     text out = {.a = l.a};

@@ -78,7 +78,7 @@ static bool compiled(arena *a, const char *compiler, const char *const *flags, c
 static const char *emitted(lowered *l, const char *platform_name)
 {
     expect_ok(l);
-    l->status = passes_run(l->result.program, platform_find(platform_name));
+    l->status = passes_run(l->result.program, platform_find(platform_name), NULL);
     expect_ok(l);
     text out = {.a = l->a};
     emit_program(&out, l->result.program, NULL);

@@ -55,7 +55,7 @@ static lowered passed(const char *source)
 {
     lowered l = lower(source, "h");
     expect_ok(&l);
-    l.status = passes_run(l.result.program, platform_find("cpu"));
+    l.status = passes_run(l.result.program, platform_find("cpu"), NULL);
     expect_ok(&l);
     return l;
 }

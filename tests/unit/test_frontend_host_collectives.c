@@ -35,7 +35,7 @@ static lowered passed(const char *body)
     expect_ok(&l);
     l.status = verify_program(l.result.program, NULL);
     expect_ok(&l);
-    l.status = passes_run(l.result.program, platform_find("cpu"));
+    l.status = passes_run(l.result.program, platform_find("cpu"), NULL);
     return l;
 }
 
@@ -166,7 +166,7 @@ static void mistakes_are_found(void **state)
         (void)snprintf(source, sizeof source, PROGRAM, rows[i].body);
         lowered l = lower(source, "h");
         if (status_ok(l.status))
-            l.status = passes_run(l.result.program, platform_find("cpu"));
+            l.status = passes_run(l.result.program, platform_find("cpu"), NULL);
         const pypto_diagnostic *found = l.status.diagnostics;
         while (found != NULL && strcmp(found->code, rows[i].code) != 0)
             found = found->next;

@@ -17,7 +17,7 @@ static ir_program *new_seed(lowered *l, int64_t size)
 static void run_passes(lowered *l, const char *platform_name)
 {
     expect_ok(l);
-    l->status = passes_run(l->result.program, platform_find(platform_name));
+    l->status = passes_run(l->result.program, platform_find(platform_name), NULL);
 }
 
 static lowered passed(const char *source)

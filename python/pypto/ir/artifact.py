@@ -25,6 +25,7 @@ from ..errors import FileNotFoundError as PyptoFileNotFoundError, TypeError as P
 from . import sub_workers
 from .distributed_config import DistributedConfig
 from .folder import Folder, file_name
+from .options import PassDumpLevel
 from .sidecar import COMPILED, DISTRIBUTED, Sidecar, check_against, read
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -42,6 +43,7 @@ OBJECT, SUM, C_TEXT, IR_TEXT, DESCRIPTION = (
 ONE_DEVICE = "kernel_config.py"  # marks the directory of a program for one device
 HOST = "orchestration/host_orch.c"  # marks that of a program with a host function
 PARTS = "next_levels"
+PASSES = "passes_dump"
 _BASE = "PYPTO_PROG_BUILD_DIR"
 _RUNNER = "PYPTO_EMIT_DEBUG_RUNNER"
 
@@ -54,6 +56,7 @@ class Sources:
         self.native = native
         self.described: dict[str, Any] = json.loads(self._description)
         self.functions: list[dict[str, Any]] = self.described["functions"]
+        self.dumps: dict[str, str] = {}  # file -> IR
 
     @classmethod
     def of(cls, native: _core.Program) -> Sources:
@@ -63,6 +66,14 @@ class Sources:
             for name in (C_TEXT, IR_TEXT, DESCRIPTION)
         )
         return cls(texts, native)  # type: ignore[arg-type]
+
+    def dump(self, stages: list[tuple[str, str]], level: PassDumpLevel) -> None:
+        """Keeps the IR of the stages that are to be written."""
+        latest = None
+        for number, (stage, text) in enumerate(stages):
+            if level is PassDumpLevel.EXPLICIT or text != latest:
+                self.dumps[f"{PASSES}/{number:02}_after_{stage}.ir"] = text
+            latest = text
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -178,6 +189,15 @@ def _write(
             folder.write(RUNNER, RUNNER_TEXT)
 
 
+def dumped(path: Path) -> list[str]:
+    """The files of stages that a directory has, in their order."""
+    try:
+        found = os.listdir(path / PASSES)
+    except OSError:
+        return []
+    return sorted(name for name in found if name[:2].isdigit() and name[2:9] == "_after_" and name.endswith(".ir"))
+
+
 def part_folder(name: str) -> str:
     """Of one of several programs, or of a device program."""
     return f"{PARTS}/{file_name(name)}"
@@ -190,6 +210,10 @@ def _write_program(
         folder.remove(prefix + stale)
     folder.write(prefix + C_TEXT, sources.c)
     folder.write(prefix + IR_TEXT, sources.ir)
+    for stale in dumped(folder.path / prefix):
+        folder.remove(f"{prefix}{PASSES}/{stale}")
+    for name, text in sources.dumps.items():
+        folder.write(prefix + name, text)
     folder.write(prefix + DESCRIPTION, sources._description)
     runs = sources.native is not None
     if sources.native is not None:

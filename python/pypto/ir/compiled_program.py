@@ -187,6 +187,22 @@ class Runnable:
         many nanoseconds it took (`front_ns`, `back_ns`)."""
         return self._program.stats
 
+    def validate_ir(
+        self, tensors: Any, expected: Any, *, rtol: float = 5e-2, atol: float = 5e-2
+    ) -> None:
+        """Runs the program on copies of its arguments, and compares what it writes with what it should.
+
+        tensors    the arguments: in order, or by name; `Out` ones may be left out, and are zeros then
+        expected   outputs: all in order, the only one, or some by name
+        rtol, atol   a difference up to atol + rtol * |expected| is none; NaN equals NaN
+
+        Raises AssertionError with the stage of the compile, output, index and both values; FileNotFoundError unless the
+        program was compiled with dump_passes: the stages before the last one are text, which cannot be run.
+        """
+        from .validation import validate
+
+        validate(self, tensors, expected, rtol, atol)
+
     def _get_metadata(self) -> tuple[list[ParameterInfo], list[int], list[ParameterInfo]]:
         """The parameters, which of them are pure outputs, and what a call in return style gives."""
         outputs = self.output_indices
@@ -476,5 +492,6 @@ _OF_THE_ONLY = (
     "runtime_config",
     "runtime_name",
     "stats",
+    "validate_ir",
 )
 _SHOWN = [name for name in _OF_THE_ONLY if hasattr(Orchestration, name) or name in ("name", "parameters")]

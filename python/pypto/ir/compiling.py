@@ -23,6 +23,7 @@ from .options import (
     DiagnosticPhase,
     MemoryPlanner,
     OptimizationStrategy,
+    PassDumpLevel,
     RuntimeKind,
     VerificationLevel,
     checked_threads,
@@ -67,13 +68,13 @@ def compile(
     output_dir    where to write the program, see docs/artifacts.md; None: a new directory
     backend_type  without a platform: for the simulator of that BackendType
     skip_ptoas    True: write the C text, but do not compile it; the result cannot run
+    dump_passes   write the IR behind each pass to passes_dump/: True or CONCISE where it changes, EXPLICIT always
     profiling     True: write how long it took to report/pipeline_profile.json
     platform      "a2a3", "a2a3sim", "a5", "a5sim", or "cpu", which has no scratch limit
     distributed_config   the devices; looked at only if the program has a host function
     runtime       a RuntimeKind, which is recorded
 
-    The others are checked and have no effect: strategy (there is one), dump_passes (program.ir is always
-    written), verification_level (the IR is always checked), diagnostic_phase, disabled_diagnostics,
+    The others are checked and have no effect: strategy (there is one), verification_level (the IR is always checked), diagnostic_phase, disabled_diagnostics,
     memory_planner (limits always hold), enable_pypto_l0c_double_buffer, analyze_auto_scopes_for_deps (results
     do not depend on it), emit_source_loc (lines always lead to the script), dump_ptoas_passes.
 
@@ -97,7 +98,7 @@ def compile(
     chosen("verification_level", verification_level, VerificationLevel)
     chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
     chosen("memory_planner", memory_planner, MemoryPlanner)
-    dump_level(dump_passes)
+    dumps = dump_level(dump_passes)
     flag("skip_ptoas", skip_ptoas)
     flag("profiling", profiling)
     flag("analyze_auto_scopes_for_deps", analyze_auto_scopes_for_deps)
@@ -120,7 +121,8 @@ def compile(
     programs = {}
     failure = None
     for one in entries:
-        sources, problem = _sources(program, one, platform, skip_ptoas or failure is not None)
+        skips = skip_ptoas or failure is not None
+        sources, problem = _sources(program, one, platform, skips, dumps)
         failure = failure or problem
         programs[one.name] = sources, described(sources, one, platform, config)
     where = artifact.write(output_dir, program.name, programs, settings)
@@ -180,19 +182,30 @@ def in_cache(
 
 
 def _sources(
-    program: Program, entry: Function, platform: str, skips: bool
+    program: Program, entry: Function, platform: str, skips: bool, dumps: PassDumpLevel
 ) -> tuple[Sources, BaseException | None]:
     """Compiles one entry. When the C compiler fails, what it was given and the failure."""
+    made, failure = _made(program, entry, platform, skips)
+    if dumps:
+        code = entry._function.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        made.dump(_core.lower(entry, names, None, platform, True)[3], dumps)
+    return made, failure
+
+
+def _made(
+    program: Program, entry: Function, platform: str, skips: bool
+) -> tuple[Sources, BaseException | None]:
     code = entry._function.__code__
     names = code.co_varnames[1 : code.co_argcount]
     known = program._programs.setdefault((platform, entry.name), [])
     if skips:
-        return Sources(_core.lower(entry, names, None, platform), None), None
+        return Sources(_core.lower(entry, names, None, platform)[:3], None), None
     try:
         return Sources.of(_compiled(entry, known, names, None, platform)), None
     except CompilerError as failure:
         try:
-            texts = _core.lower(entry, names, None, platform)
+            texts = _core.lower(entry, names, None, platform)[:3]
         except Error:
             raise failure from None
         return Sources(texts, None), failure

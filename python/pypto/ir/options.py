@@ -28,7 +28,8 @@ class OptimizationStrategy(Enum):
 
 
 class PassDumpLevel(IntEnum):
-    """What `dump_passes` asks for. The IR behind all passes is always in the output directory."""
+    """Which stages of a compile `dump_passes` writes: none, those that change the IR, or all. The IR behind all passes is always
+    in the output directory."""
 
     NONE = 0
     CONCISE = 1

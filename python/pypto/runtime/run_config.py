@@ -49,6 +49,7 @@ class RunConfig:
                         none. Every platform runs on this machine's CPUs.
     distributed_config  the devices of a host function; None is one device, id 0
     save_kernels_dir    where `compile` of a function writes its program; None: a new directory
+    dump_passes         whether it writes the IR behind each pass
     compile_profiling   whether it writes how long that took
     codegen_only        of `pypto.runtime.run`: compile, but do not run
 
@@ -62,7 +63,7 @@ class RunConfig:
                         save_kernels
 
     The others are checked, and have no effect: strategy, backend_type (it follows from platform),
-    dump_passes, save_kernels, diagnostic_phase, disabled_diagnostics, aicpu_thread_num, ring_task_window,
+    save_kernels, diagnostic_phase, disabled_diagnostics, aicpu_thread_num, ring_task_window,
     ring_heap, ring_dep_pool, analyze_auto_scopes_for_deps, memory_planner, dump_ptoas_passes; and rtol, atol,
     golden_data_dir, which are for test harnesses. Raises ValueError or TypeError for values that no run
     could have. `enable_l2_swimlane` is the former name of enable_chip_swimlane.
