@@ -224,7 +224,7 @@ def _tables():
                 table = None
                 continue
             cells = _cells(line)
-            if table is None and lines[number].startswith("|--"):
+            if table is None and "".join(lines[number : number + 1]).startswith("|--"):
                 columns = cells
                 found = re.match(r"(of|field of|parameter of|function)\b", cells[0])
                 if found is not None:
