@@ -314,12 +314,13 @@ static char *element_at(pld_core *core, const pld_tensor *tensor, const int64_t 
 {
     static const int64_t one[PYPTO_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
     task_check(core);
-    pld_tensor element = {.dtype = tensor->dtype, .window = tensor->window};
-    element.data =
+    char *const at =
         tensor->data + box_check(core, writes ? "a write" : "a read", tensor, indices, one);
-    if (core->function->plane == PLD_PLANE_CHIP)
+    if (core->function->plane == PLD_PLANE_CHIP) {
+        const pld_tensor element = {.data = at, .dtype = tensor->dtype, .window = tensor->window};
         (pld_await)(core, &element, writes);
-    return element.data;
+    }
+    return at;
 }
 
 int64_t(pld_read_int)(pld_core *core, const pld_tensor *source, const int64_t *indices)
