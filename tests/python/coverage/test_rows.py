@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pitfalls import ACCEPTANCE, PITFALLS
 from rows import EXERCISES, ROWS
 
 FOLDER = Path(__file__).parent
@@ -50,3 +51,20 @@ def test_the_tests_run_programs():
     for name in set(ROWS.values()) & {path.name for path in FOLDER.glob("test_*.py")}:
         text = (FOLDER / name).read_text()
         assert "transport)" in text and "assert" in text, name
+
+
+SHOWN = [(row, entry) for row, entries in [*PITFALLS.items(), *ACCEPTANCE.items()] for entry in entries]
+
+
+@pytest.mark.parametrize("row, entry", SHOWN)
+def test_pitfalls_name_tests(row, entry):
+    file, name = entry.split()
+    assert f"\ndef {name}(" in (FOLDER.parent / file).read_text()
+
+
+def test_every_pitfall_is_accounted_for():
+    assert len(PITFALLS) == 34 and len(ACCEPTANCE) == 5
+    assert all(PITFALLS.values()) and all(ACCEPTANCE.values())
+    text = (FOLDER.parent / "test_pitfalls.py").read_text()
+    named = {entry.split()[1] for entries in PITFALLS.values() for entry in entries if entry.startswith("test_pitfalls.py")}
+    assert set(re.findall(r"(?m)^def (test_\w+)", text)) == named
