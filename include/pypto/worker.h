@@ -239,6 +239,9 @@ PYPTO_NODISCARD PYPTO_API pypto_status pypto_call(const pypto_worker_options *op
                                                   pypto_program *program,
                                                   const pypto_argument *args, int32_t count);
 
+/* Every call of this process that waits, of any set and in any thread, asks pypto_worker_options.interrupted now. */
+PYPTO_API void pypto_interrupt(void);
+
 /* Ends all idle worker sets. Safe to call at any time, from any thread. */
 PYPTO_API void pypto_shutdown(void);
 

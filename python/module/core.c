@@ -5,7 +5,7 @@
  * the compiler, which it feeds with Python's syntax trees and names (ast_import.c, embedder.c, embedded_names.c),
  * and the host, which it hands tensors (tensors.c). It decides nothing about the language or the
  * runtime. */
-#include "core.h"
+#include "program.h"
 
 #include "base/hash.h"
 
@@ -45,6 +45,13 @@ static PyObject *core_shutdown(PyObject *module, PyObject *unused)
     (void)unused;
     Py_BEGIN_ALLOW_THREADS pypto_shutdown();
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyObject *core_is_abandoned(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(waiting_is_abandoned());
 }
 
 /* The dump itself: everything allocated here is on arenas and in `keep`, so that the jump for
@@ -156,6 +163,11 @@ static PyMethodDef core_methods[] = {
      "dtypes() -> [(name, text, bits, class)]\n\nThe table of element types."},
     {"settings", tables_settings, METH_NOARGS,
      "settings() -> [(name, value, help)]\n\nThe environment variables and what they are now."},
+    {"abandon", waiting_abandon, METH_O,
+     "abandon(threads)\n\nThe interpreter ends in this thread, and leaves those to themselves: all others that\n"
+     "wait for calls get SystemExit, and calls that those have submitted are cancelled."},
+    {"is_abandoned", core_is_abandoned, METH_NOARGS,
+     "is_abandoned() -> bool\n\nWhether the interpreter ends in another thread than this one."},
     {"shutdown", core_shutdown, METH_NOARGS, "shutdown()\n\nEnds all idle workers."},
     {NULL, NULL, 0, NULL},
 };

@@ -3,7 +3,7 @@
  * Which class and which attributes it has is the business of pypto.errors, written in Python: this
  * file hands its function `make` the kind, the whole text and one row per diagnostic. Called by
  * every file of the module that gets a status from the library. */
-#include "core.h"
+#include "program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +62,11 @@ static PyObject *make_exception(const pypto_status *status, const char *whole)
 
 PyObject *errors_raise(pypto_status *status)
 {
+    if (status->kind == PYPTO_ERROR_INTERRUPTED && waiting_is_abandoned()) {
+        pypto_status_clear(status);
+        PyErr_SetNone(PyExc_SystemExit); /* as in the thread whose wait was interrupted */
+        return NULL;
+    }
     char *whole = pypto_status_text(status);
     PyObject *exception = whole == NULL ? PyErr_NoMemory() : make_exception(status, whole);
     if (exception != NULL) {

@@ -71,6 +71,12 @@ void waiting_resume(void);
 /* For pypto_worker_options.interrupted: runs Python's signal handlers; true when one raised. The exception is then
  * set when waiting_end() returns. */
 bool waiting_interrupted(void *context);
+/* abandon(threads): the interpreter ends in this thread and leaves those to themselves. All others that wait, now or
+ * later, are interrupted by SystemExit. */
+PyObject *waiting_abandon(PyObject *module, PyObject *threads);
+/* Whether that is the lot of this thread; and of one that has been given by its identity. */
+bool waiting_is_abandoned(void);
+bool waiting_has_abandoned(unsigned long thread);
 
 /* ---- arguments.c ---- */
 

@@ -50,6 +50,8 @@ static void settle(run_object *run, pypto_status *status)
 static bool finish(run_object *run, int64_t timeout_ns)
 {
     bool over = false;
+    if (waiting_has_abandoned(run->thread))
+        set_cancel_calls(run->set); /* nobody will ask for it, and it may be endless */
     const waiting outer = waiting_begin();
     pypto_status status = pypto_run_wait(run->handle, timeout_ns, &over);
     waiting_end(outer);
@@ -107,6 +109,7 @@ PyObject *run_create(worker_set *set, pypto_run *handle, call_arguments *argumen
     }
     run->set = set_retain(set);
     run->handle = handle;
+    run->thread = PyThread_get_thread_ident();
     run->arguments = *arguments;
     *arguments = (call_arguments){0};
     return (PyObject *)run;

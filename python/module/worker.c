@@ -57,6 +57,10 @@ static worker_set *set_create(core_state *state)
 
 static bool may_use(const worker_set *set, const char *operation)
 {
+    if (waiting_is_abandoned()) {
+        PyErr_SetNone(PyExc_SystemExit);
+        return false;
+    }
     if (set->worker == NULL)
         return errors_refuse(DIAG_WORKER_CLOSED, "create another worker",
                              "%s() called after close()", operation);
@@ -121,8 +125,7 @@ void set_give(set_turn *turn)
     PyThread_release_lock(turn->lock);
 }
 
-/* A signal handler has raised while another thread waits for calls. */
-static void cancel_all(worker_set *set)
+void set_cancel_calls(worker_set *set)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -143,7 +146,8 @@ bool set_take_turn(worker_set *set, const char *operation, int64_t timeout_us, b
     if (take(set, &set->turn, operation, timeout_us, taken))
         return true;
     if (set->worker != NULL)
-        cancel_all(set);
+        set_cancel_calls(
+            set); /* a signal handler has raised while another thread waits for calls */
     return false;
 }
 

@@ -32,6 +32,7 @@ typedef struct run_object {
     PyObject_HEAD worker_set *set; /* a reference */
     pypto_run *handle;             /* NULL once it is over */
     call_arguments arguments;      /* held until it is over */
+    unsigned long thread;          /* that has submitted it */
     PyObject *error;               /* exception that it ended with, told to whoever asks; or NULL */
 } run_object;
 
@@ -45,6 +46,8 @@ void set_release(worker_set *set);
 bool set_take(worker_set *set, set_turn *turn, const char *operation, int64_t timeout_us,
               bool *taken);
 void set_give(set_turn *turn);
+/* Ends all calls in flight as Ctrl-C does. The exception that is set stays. */
+void set_cancel_calls(worker_set *set);
 /* The turn, for as long as that takes. Ctrl-C meanwhile cancels what is in flight. */
 bool set_take_turn(worker_set *set, const char *operation, int64_t timeout_us, bool *taken);
 

@@ -211,6 +211,11 @@ bool workers_interrupted(const pypto_worker *w)
     return w->interrupted != NULL && w->interrupted(w->interrupt_context);
 }
 
+void pypto_interrupt(void)
+{
+    host_relay_all();
+}
+
 bool workers_full(const pypto_worker *w)
 {
     return w->program_count >= RANK_PROGRAMS;

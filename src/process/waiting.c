@@ -39,15 +39,27 @@ void host_ring(int event)
     (void)written;
 }
 
-static void relay(int number, siginfo_t *info, void *context)
+static void ring_relays(void)
 {
-    const int saved = errno;
     atomic_fetch_add_explicit(&relay_signals, 1, memory_order_relaxed);
     for (int i = 0; i < MAX_RELAYS; ++i) {
         const int event = atomic_load_explicit(&relay_events[i], memory_order_relaxed) - 1;
         if (event >= 0)
             host_ring(event);
     }
+}
+
+void host_relay_all(void)
+{
+    pthread_mutex_lock(&relay_lock); /* descriptors in use are open */
+    ring_relays();
+    pthread_mutex_unlock(&relay_lock);
+}
+
+static void relay(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+    ring_relays();
     errno = saved;
     if ((relay_previous.sa_flags & SA_SIGINFO) != 0)
         relay_previous.sa_sigaction(number, info, context);

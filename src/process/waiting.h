@@ -23,6 +23,9 @@ int host_event_create(void);
 /* Ends the host_wait() of that event, or the next one. */
 void host_ring(int event);
 
+/* As if a signal had come to all who wait: each host_wait() ends with HOST_WAKE_SIGNAL. */
+void host_relay_all(void);
+
 /* Gives the CPU to whoever is ready. */
 void host_yield(void);
 

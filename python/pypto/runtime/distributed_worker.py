@@ -83,9 +83,11 @@ class DistributedRunHandle:
         return self._run.done
 
     def _has_news(self) -> bool:
-        """Whether it has failed and nobody knows. Ctrl-C, which has cancelled it, was raised somewhere."""
+        """Whether it has failed and nobody knows. What has cancelled it was raised somewhere: Ctrl-C, and SystemExit of
+        threads that are left when Python ends."""
         error = self._run.error
-        return error is not None and not self._told and not isinstance(error, KeyboardInterrupt)
+        cancelled = isinstance(error, (KeyboardInterrupt, SystemExit))
+        return error is not None and not self._told and not cancelled
 
     def __repr__(self) -> str:
         if not self.done:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import operator
+import threading
 import weakref
 from abc import ABC, abstractmethod
 
@@ -393,18 +394,31 @@ _live: weakref.WeakSet[Closable] = weakref.WeakSet()
 
 
 def close_at_exit(worker: Closable) -> None:
-    """Workers that are still there when the process ends are closed then; whatever is in flight ends first."""
+    """Workers that are still there when the process ends are closed then; whatever is in flight ends first, unless it
+    is a call of a daemon thread: those are cancelled."""
     _live.add(worker)
 
 
 @atexit.register
 def _close_all() -> None:
+    # Only daemon threads are left. What they call or wait for may never end.
+    _core.abandon([t.ident for t in threading.enumerate() if t.daemon and t.ident is not None])
+    first: BaseException | None = None
     for worker in list(_live):
-        worker.close()
+        try:
+            worker.close()
+        except (KeyboardInterrupt, SystemExit):
+            pass  # somebody has wanted that calls end, and knows
+        except BaseException as error:
+            first = first or error  # when the others are closed, too
+    if first is not None:
+        raise first
 
 
-def closed_error(message: str, hint: str) -> Exception:
-    """The error for a use of what has been closed."""
+def closed_error(message: str, hint: str) -> BaseException:
+    """The error for a use of what has been closed; a daemon thread that is left at the end of Python ends without one."""
+    if _core.is_abandoned():
+        return SystemExit()
     try:
         _core.refuse(_CLOSED, message, hint, None, 0, 0, 0, None)
     except DeviceError as error:
