@@ -225,7 +225,7 @@ static void note_near_misses(const look *l, pypto_status *status)
     for (int32_t rank = 0; rank < l->w->device_count; ++rank) {
         const rank_header *h = segment_rank(&l->w->seg, rank);
         for (int32_t i = 0; i < SIGNAL_SLOTS && noted < NEAR_MISSES; ++i) {
-            const signal_entry *e = &h->signals[i];
+            const signal_entry *e = &h->accounts[call_slot(l->call)].entries[i];
             if (e->call != l->call || e->notifies == 0 || is_awaited(l, e) ||
                 !is_waited_through(l, e->buffer))
                 continue;

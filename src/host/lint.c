@@ -164,11 +164,11 @@ static void look_for_overshot(linting *l, const signal_entry *e)
 
 static void look_at_accounts(linting *l, int32_t rank)
 {
-    const rank_header *h = header_of(l, rank);
-    if (h->signals_call != l->host->call)
+    const signal_accounts *all = &header_of(l, rank)->accounts[call_slot(l->host->call)];
+    if (all->call != l->host->call)
         return;
-    for (int32_t i = 0; i < h->signals_count; ++i) {
-        const signal_entry *e = &h->signals[h->signals_used[i]];
+    for (int32_t i = 0; i < all->count; ++i) {
+        const signal_entry *e = &all->entries[all->used[i]];
         if (atomic_load_explicit(&e->call, memory_order_relaxed) != l->host->call)
             continue;
         look_for_wrap(l, e);

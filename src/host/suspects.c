@@ -66,7 +66,7 @@ static bool indexed_by_sender(const look *l, const wait_entry *wait, int32_t *di
         for (int32_t rank = 0; rank < l->w->device_count; ++rank) {
             const rank_header *h = segment_rank(&l->w->seg, rank);
             for (int32_t i = 0; i < SIGNAL_SLOTS; ++i) {
-                const signal_entry *e = &h->signals[i];
+                const signal_entry *e = &h->accounts[call_slot(l->call)].entries[i];
                 if (e->call != l->call || e->buffer != wait->buffer || e->notifies == 0)
                     continue;
                 ++seen;
@@ -89,7 +89,7 @@ static bool at_one_distance(const look *l, const wait_entry *wait, int32_t *dist
     for (int32_t rank = 0; rank < l->w->device_count; ++rank) {
         const rank_header *h = segment_rank(&l->w->seg, rank);
         for (int32_t i = 0; i < SIGNAL_SLOTS; ++i) {
-            const signal_entry *e = &h->signals[i];
+            const signal_entry *e = &h->accounts[call_slot(l->call)].entries[i];
             if (e->call != l->call || e->buffer != wait->buffer || e->notifies == 0)
                 continue;
             const int32_t from = rank_in(wait->devices, rank);
@@ -176,7 +176,8 @@ void look_at(look *l, pypto_worker *w, uint64_t call)
     *l = (look){.w = w, .call = call};
     for (int32_t rank = 0; rank < w->device_count; ++rank) {
         const rank_header *h = segment_rank(&w->seg, rank);
-        l->incomplete |= atomic_load_explicit(&h->signals_lost, memory_order_relaxed) == call;
+        l->incomplete |=
+            atomic_load_explicit(&h->accounts[call_slot(call)].lost, memory_order_relaxed) == call;
         if (atomic_load_explicit(&h->wait_count, memory_order_relaxed) == 0)
             continue;
         l->blocked |= bit(rank);

@@ -8,22 +8,23 @@
  * waits of correct programs hardly ever pay for it. */
 #include "sched/account.h"
 
-static void list_entry(rank_header *h, const signal_entry *e, uint64_t call)
+static void list_entry(signal_accounts *all, const signal_entry *e, uint64_t call)
 {
-    if (h->signals_call != call) {
-        h->signals_call = call;
-        h->signals_count = 0;
+    if (all->call != call) {
+        all->call = call;
+        all->count = 0;
     }
-    if (h->signals_count < SIGNAL_SLOTS)
-        h->signals_used[h->signals_count++] = (uint16_t)(e - h->signals);
+    if (all->count < SIGNAL_SLOTS)
+        all->used[all->count++] = (uint16_t)(e - all->entries);
 }
 
 static signal_entry *account_of(pld_core *core, const pld_tensor *signal, int64_t cell_offset,
                                 int32_t device, const int64_t *cell)
 {
+    signal_accounts *all = &core->owner->header->accounts[call_slot(core->call)];
     signal_entry *e = segment_signal(core->owner->header, cell_offset, core->call);
     if (e == NULL) {
-        atomic_store_explicit(&core->owner->header->signals_lost, core->call, memory_order_relaxed);
+        atomic_store_explicit(&all->lost, core->call, memory_order_relaxed);
         return NULL;
     }
     if (atomic_load_explicit(&e->call, memory_order_relaxed) == core->call)
@@ -42,7 +43,7 @@ static signal_entry *account_of(pld_core *core, const pld_tensor *signal, int64_
     for (int32_t d = 0; d < signal->ndim; ++d)
         e->cell[d] = cell[d];
     atomic_store_explicit(&e->call, core->call, memory_order_release);
-    list_entry(core->owner->header, e, core->call);
+    list_entry(all, e, core->call);
     return e;
 }
 

@@ -48,7 +48,7 @@
 
 #define CACHE_LINE 64
 #define SEGMENT_MAGIC 0x7079746f70726f67u
-#define SEGMENT_VERSION 2u
+#define SEGMENT_VERSION 3u
 
 /* Calls whose dispatches can be under way at once. */
 #define CALLS_IN_FLIGHT 2
@@ -170,6 +170,18 @@ static inline bool signal_is(const signal_entry *e, int64_t cell_offset, uint64_
 /* Cells of which a rank keeps an account in one call; of more there is none. */
 #define SIGNAL_SLOTS 2048
 
+/* The accounts of one of the calls in flight: the other has its own, so neither takes the other's place. Written by the
+ * owner, read by the host while it is parked. */
+typedef struct signal_accounts {
+    _Alignas(CACHE_LINE)
+        signal_entry entries[SIGNAL_SLOTS]; /* found by hashing the cell's offset */
+    _Atomic uint64_t lost;                  /* the latest call in which a cell found no slot */
+    /* The entries of the latest call that has any. */
+    uint64_t call;
+    int32_t count;
+    uint16_t used[SIGNAL_SLOTS];
+} signal_accounts;
+
 /* How a rank's part of a call ended before its time. */
 typedef struct failure_record {
     _Atomic uint64_t call; /* written last: the rest is that of this call */
@@ -208,13 +220,7 @@ typedef struct rank_header {
     /* Rare. */
     _Alignas(CACHE_LINE) failure_record failure[CALLS_IN_FLIGHT];
     _Alignas(CACHE_LINE) wait_entry waits[WAIT_SLOTS];
-    /* Found by hashing the cell's offset; written by the owner, read by the host while it is parked. */
-    _Alignas(CACHE_LINE) signal_entry signals[SIGNAL_SLOTS];
-    _Atomic uint64_t signals_lost; /* the latest call in which a cell found no slot */
-    /* The entries of the latest call that has any. */
-    uint64_t signals_call;
-    int32_t signals_count;
-    uint16_t signals_used[SIGNAL_SLOTS];
+    signal_accounts accounts[CALLS_IN_FLIGHT];
     /* Bit n % DONE_WINDOW: dispatch n, later than `completed`, is done. */
     _Alignas(CACHE_LINE) _Atomic uint64_t done[DONE_WINDOW / 64];
 } rank_header;
@@ -224,7 +230,8 @@ static inline signal_entry *segment_signal(rank_header *h, int64_t cell_offset, 
 {
     const uint64_t hash = (uint64_t)(cell_offset >> 2) * 0x9e3779b97f4a7c15u;
     for (uint64_t probe = 0; probe < 8; ++probe) {
-        signal_entry *e = &h->signals[((hash >> 48) + probe) % SIGNAL_SLOTS];
+        signal_entry *e =
+            &h->accounts[call_slot(call)].entries[((hash >> 48) + probe) % SIGNAL_SLOTS];
         if (atomic_load_explicit(&e->call, memory_order_acquire) != call ||
             atomic_load_explicit(&e->cell_offset, memory_order_relaxed) == cell_offset)
             return e;

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pypto
+import pypto.language as pl
 from pypto.runtime import RunConfig
 from programs import config, from_text
 from transfers import host_of
@@ -204,3 +205,69 @@ def test_counts_above_what_a_part_holds():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         host(inp, np.int32([[1, 2], [2, 0]]), config=config(2))
+
+
+OVERLAPPING = """
+@pl.jit.incore
+def slow(x: pl.Tensor[[64], pl.INT32], y: pl.Out[pl.Tensor[[64], pl.INT32]],
+         win: pl.InOut[pld.DistributedTensor[[2], pl.INT32]], turns: pl.Scalar[pl.INT64]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    acc = pl.load(x, [0], [64])
+    if me == 0:
+        pld.system.notify(win, 0, [0], 1, op=pld.NotifyOp.AtomicAdd)
+        for i in pl.range(2):
+            pld.system.wait(win, [0], 1, cmp=pld.WaitCmp.Ge)
+        pld.system.wait(win, [1], 1, cmp=pld.WaitCmp.Ge)
+    else:
+        for i in pl.range(turns):
+            acc = pl.add(acc, 1)
+        pld.system.notify(win, 0, [1], 1, op=pld.NotifyOp.AtomicAdd)
+    pl.store(acc, [0], y)
+
+@pl.jit
+def slow_chip(x: pl.Tensor[[64], pl.INT32], y: pl.Out[pl.Tensor[[64], pl.INT32]],
+              win: pl.InOut[pld.DistributedTensor[[2], pl.INT32]], turns: pl.Scalar[pl.INT64]):
+    slow(x, y, win, turns)
+
+@pl.jit.incore
+def quick(y: pl.Out[pl.Tensor[[64], pl.INT32]], win: pl.InOut[pld.DistributedTensor[[64], pl.INT32]], wrong: pl.Scalar[pl.INT64]):
+    me = pld.rank(pld.get_comm_ctx(win))
+    for i in pl.range(64):
+        pld.system.notify(win, me, [i], 1, op=pld.NotifyOp.AtomicAdd)
+    for k in pl.range(1 + wrong):
+        pld.system.wait(win, [7], 1, cmp=pld.WaitCmp.Ge)
+    pl.write(y, [0], 1)
+
+@pl.jit
+def quick_chip(y: pl.Out[pl.Tensor[[64], pl.INT32]], win: pl.InOut[pld.DistributedTensor[[64], pl.INT32]], wrong: pl.Scalar[pl.INT64]):
+    quick(y, win, wrong)
+
+@pl.jit.host
+def host(x: pl.Tensor[[2, 64], pl.INT32], y: pl.Out[pl.Tensor[[2, 64], pl.INT32]], turns: pl.Scalar[pl.INT64], wrong: pl.Scalar[pl.INT64]):
+    slow_buf = pld.alloc_window_buffer([2], dtype=pl.INT32)
+    quick_buf = pld.alloc_window_buffer([64], dtype=pl.INT32)
+    if turns > 0:
+        for r in pl.range(2):
+            slow_chip(x[r], y[r], pld.window(slow_buf, [2], dtype=pl.INT32), turns, device=r)
+    if turns == 0:
+        for r in pl.range(2):
+            quick_chip(y[r], pld.window(quick_buf, [64], dtype=pl.INT32), wrong, device=r)
+"""
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_calls_in_flight_keep_their_findings(wrong, transport):
+    """While a rank of one call waits, it takes part in another one, with cells of its own."""
+    x, y, z = (np.zeros((2, 64), np.int32) for _ in range(3))
+    host = from_text(OVERLAPPING)["host"]
+    program = host.compile(config=config(2), turns=pl.RUNTIME, wrong=pl.RUNTIME)
+    with program.prepare() as worker, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        first = worker.submit(program, x, y, 20000, 0)
+        second = worker.submit(program, x, z, 0, wrong)
+        first.result()
+        second.result()
+    assert (y[1] == 20000).all() and (z[:, 0] == 1).all()
+    seen = [str(w.message).split(" was satisfied at once")[0] for w in caught]
+    expected = ["'slow_buf'[0] of rank 0", "'quick_buf'[7] of rank 0"][: 1 + wrong]
+    assert sorted(seen) == sorted(f"[PYPTO-W601]: a wait for {cell}" for cell in expected)
