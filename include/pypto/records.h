@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct pypto_records {
     size_t size; /* sizeof(pypto_records) */
-    /* Where files go: made if it does not exist. What an earlier call has left there is removed. NULL: there are none,
+    /* Where files go: made if it does not exist. Neither it nor anything below it is reached through symbolic links. What an earlier call has left there is removed. NULL: there are none,
      * which is an error unless only `times` is asked for. */
     const char *directory;
     /* Whether each dispatch has a folder of its own there, rank<r>/d<k>, for the k-th of that rank in the call, from 0.

@@ -82,6 +82,18 @@ int64_t os_limit(const char *what) EXPORTED(os_limit);
 /* Atomically puts `from` in the place of `to`. */
 PYPTO_NODISCARD pypto_status os_rename(const char *from, const char *to);
 
+/* Files below a directory of this user's (os_folder.c): `root` itself and whatever lies below it is reached without following
+ * symbolic links, and directories there belong to this user; else it is an error, and nothing is touched. A name is a path
+ * below `root`, "" is `root`. */
+/* Makes `root`, with its parents, and the directory `name`. */
+PYPTO_NODISCARD pypto_status os_folder_make(const char *root, const char *name);
+/* Writes a file as os_write_file() does; directories of its name are made, with mode 0700. A link in its place is replaced. */
+PYPTO_NODISCARD pypto_status os_folder_write(const char *root, const char *name, const void *bytes,
+                                             int64_t count);
+/* As os_remove_tree() and os_list_dir(); where there is a link on the way, nothing happens. */
+void os_folder_remove(const char *root, const char *name);
+os_names os_folder_list(arena *a, const char *root, const char *name);
+
 /* The full path of a program found in $PATH (or of `name` itself when it has a slash), or NULL. */
 char *os_find_program(arena *a, const char *name);
 

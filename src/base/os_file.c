@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/os_at.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -66,8 +67,7 @@ char *os_read_file(arena *a, const char *path, int64_t *bytes)
     }
 }
 
-/* Writes everything and closes; 0 or the error. */
-static int write_and_close(int fd, const char *bytes, int64_t count)
+int os_write_and_close(int fd, const char *bytes, int64_t count)
 {
     int error = 0;
     while (count > 0 && error == 0) {
@@ -96,7 +96,7 @@ pypto_status os_write_file(const char *path, const void *bytes, int64_t count)
     if (fd < 0) {
         error = errno;
     } else {
-        error = write_and_close(fd, bytes, count);
+        error = os_write_and_close(fd, bytes, count);
         if (error == 0 && rename(beside, path) != 0)
             error = errno;
     }
@@ -185,7 +185,7 @@ pypto_status os_temp_dir(arena *a, const char *parent, char **path)
 
 static void remove_content(int directory);
 
-static void remove_entry(int parent, const char *name)
+void os_remove_at(int parent, const char *name)
 {
     if (unlinkat(parent, name, 0) == 0)
         return;
@@ -209,14 +209,14 @@ static void remove_content(int directory)
     }
     for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_entry(directory, entry->d_name);
+            os_remove_at(directory, entry->d_name);
     }
     closedir(listing);
 }
 
 void os_remove_tree(const char *path)
 {
-    remove_entry(AT_FDCWD, path);
+    os_remove_at(AT_FDCWD, path);
 }
 
 pypto_status os_rename(const char *from, const char *to)
@@ -226,12 +226,14 @@ pypto_status os_rename(const char *from, const char *to)
     return STATUS_OK;
 }
 
-/* How many entries a directory has now, or copies up to `count` names of it. */
-static int64_t read_names(const char *path, char **names, int64_t count)
+/* How many entries a directory has now, or copies up to `count` names of it. Takes over the descriptor. */
+static int64_t names_of(int directory, char **names, int64_t count)
 {
-    DIR *listing = opendir(path);
-    if (listing == NULL)
+    DIR *listing = directory < 0 ? NULL : fdopendir(directory);
+    if (listing == NULL) {
+        os_close(&directory);
         return 0;
+    }
     int64_t seen = 0;
     for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -246,18 +248,28 @@ static int64_t read_names(const char *path, char **names, int64_t count)
     return seen;
 }
 
-os_names os_list_dir(arena *a, const char *path)
+os_names os_list_with(arena *a, int (*open_it)(const void *context), const void *context)
 {
     /* Room first, because the arena may jump while the directory is open. */
     os_names found = {0};
-    int64_t count = read_names(path, NULL, 0);
+    int64_t count = names_of(open_it(context), NULL, 0);
     char **names = arena_array(a, char *, count + 1);
     for (int64_t i = 0; i < count; i++)
         names[i] = arena_alloc(a, NAME_MAX + 1);
-    count = read_names(path, names, count);
+    count = names_of(open_it(context), names, count);
     for (int64_t i = 0; i < count; i++)
         vec_push(a, &found, names[i]);
     return found;
+}
+
+static int open_path(const void *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+os_names os_list_dir(arena *a, const char *path)
+{
+    return os_list_with(a, open_path, path);
 }
 
 int64_t os_write_some(int fd, const void *bytes, int64_t count)

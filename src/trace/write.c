@@ -15,24 +15,23 @@ typedef struct writing {
     pypto_status status;
 } writing;
 
+/* Names of folders and files are below the directory of the records. */
+static const char *below(const writing *w, const char *folder, const char *name)
+{
+    return folder[0] == '\0' ? name : arena_printf(w->run->a, "%s/%s", folder, name);
+}
+
 static void put_bytes(writing *w, const char *folder, const char *name, const char *bytes,
                       int64_t count)
 {
+    const char *path = below(w, folder, name);
     if (status_ok(w->status))
-        w->status = os_write_file(arena_printf(w->run->a, "%s/%s", folder, name), bytes, count);
+        w->status = os_folder_write(w->run->wanted->directory, path, bytes, count);
 }
 
 static void put(writing *w, const char *folder, const char *name, const text *content)
 {
     put_bytes(w, folder, name, content->length > 0 ? content->bytes : "", content->length);
-}
-
-static const char *make_folder(writing *w, const char *parent, const char *name)
-{
-    const char *path = arena_printf(w->run->a, "%s/%s", parent, name);
-    if (status_ok(w->status))
-        w->status = os_make_dirs(path);
-    return path;
 }
 
 /* ---- what an earlier call has left ---- */
@@ -60,20 +59,23 @@ static bool is_ours(const char *name)
     return strncmp(name, "merged_swimlane_", 16) == 0 || strncmp(name, "name_map_", 9) == 0;
 }
 
-static void remove_stale(arena *a, const char *directory)
+static pypto_status remove_stale(arena *a, const char *directory)
 {
-    const os_names names = os_list_dir(a, directory);
-    for (int64_t i = 0; i < names.count; ++i) {
-        const char *path = arena_printf(a, "%s/%s", directory, names.items[i]);
-        if (is_ours(names.items[i]))
-            os_remove_tree(path);
-        if (!is_numbered(names.items[i], "rank"))
+    pypto_status status = STATUS_OK;
+    const os_names names = os_folder_list(a, directory, "");
+    for (int64_t i = 0; status_ok(status) && i < names.count; ++i) {
+        const char *name = names.items[i];
+        if (is_ours(name))
+            os_folder_remove(directory, name);
+        if (!is_numbered(name, "rank"))
             continue;
-        const os_names inside = os_list_dir(a, path);
+        status = os_folder_make(directory, name); /* else files could not be put there either */
+        const os_names inside = os_folder_list(a, directory, name);
         for (int64_t k = 0; k < inside.count; ++k)
             if (is_numbered(inside.items[k], "d"))
-                os_remove_tree(arena_printf(a, "%s/%s", path, inside.items[k]));
+                os_folder_remove(directory, arena_printf(a, "%s/%s", name, inside.items[k]));
     }
+    return status;
 }
 
 /* ---- a dispatch ---- */
@@ -97,8 +99,9 @@ static const char *map_name(const writing *w)
 static void write_content(writing *w, const trace_dispatch *d, const char *folder)
 {
     text index = {.a = w->run->a}, content = {0};
-    const char *inner = make_folder(w, folder, "args_dump");
-    trace_contents(w->run, d, inner, &index, &content);
+    const char *inner = below(w, folder, "args_dump");
+    trace_contents(w->run, d, arena_printf(w->run->a, "%s/%s", w->run->wanted->directory, inner),
+                   &index, &content);
     if (content.failed && status_ok(w->status))
         w->status = diag_no_memory();
     put(w, inner, "args_dump.json", &index);
@@ -133,11 +136,9 @@ static void write_dispatch(writing *w, const trace_dispatch *d)
 {
     trace_run *run = w->run;
     const pypto_records *wanted = run->wanted;
-    const char *folder = wanted->directory;
+    const char *folder = "";
     if (wanted->per_rank) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "rank%d/d%d", d->rank, d->index);
-        folder = make_folder(w, folder, name);
+        folder = arena_printf(run->a, "rank%d/d%d", d->rank, d->index);
         text program = {.a = run->a};
         text_add(&program, "{\"program\":");
         json_string(&program, trace_function(run, d->taken->function));
@@ -149,7 +150,7 @@ static void write_dispatch(writing *w, const trace_dispatch *d)
     if (wanted->scope_stats) {
         text stats = {.a = run->a};
         trace_scopes(run, d, &stats);
-        put(w, make_folder(w, folder, "scope_stats"), "scope_stats.jsonl", &stats);
+        put(w, below(w, folder, "scope_stats"), "scope_stats.jsonl", &stats);
     }
     if (wanted->dump_args > 0)
         write_content(w, d, folder);
@@ -172,8 +173,7 @@ static void write_all(writing *w)
                 write_dispatch(w, run->ranks[rank].dispatches.items[i]);
     trace_chrome_end(&w->everything);
     if (wanted->per_rank && wanted->swimlane > 0)
-        put(w, wanted->directory, arena_printf(run->a, "merged_swimlane_%s.json", w->stamp),
-            &w->everything);
+        put(w, "", arena_printf(run->a, "merged_swimlane_%s.json", w->stamp), &w->everything);
 }
 
 static void stamp_now(char *stamp, size_t bytes)
@@ -206,10 +206,8 @@ static pypto_status with_arena(pypto_status (*step)(arena *a, void *context), vo
 static pypto_status prepare(arena *a, void *context)
 {
     const pypto_records *wanted = context;
-    pypto_status status = os_make_dirs(wanted->directory);
-    if (status_ok(status))
-        remove_stale(a, wanted->directory);
-    return status;
+    pypto_status status = os_folder_make(wanted->directory, "");
+    return status_ok(status) ? remove_stale(a, wanted->directory) : status;
 }
 
 typedef struct request {
@@ -244,8 +242,16 @@ static pypto_status fill_times(arena *a, void *context)
     request *asked = context;
     const trace_run *run = read_run(a, asked);
     int64_t count = 0;
-    for (int32_t rank = 0; rank < run->rank_count; ++rank)
+    for (int32_t rank = 0; rank < run->rank_count; ++rank) {
+        /* Fewer times would look like fewer dispatches. */
+        if (run->ranks[rank].dropped > 0)
+            return diag_status(DIAG_NO_SPACE,
+                               "raise PYPTO_RECORD_BYTES, or pypto_records.bytes_per_rank",
+                               "the times of rank %d found no room: %lld bytes are too few for the "
+                               "dispatches of this call",
+                               rank, (long long)asked->logs[rank]->capacity);
         count += run->ranks[rank].dispatches.count;
+    }
     asked->times = alloc_zeroed(count + 1, (int64_t)sizeof *asked->times);
     if (asked->times == NULL)
         return diag_no_memory();

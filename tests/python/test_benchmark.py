@@ -64,6 +64,35 @@ def test_config_and_device():
     assert (y == 2).all()
 
 
+def test_times_that_find_no_room(monkeypatch):
+    """Fewer times would look like fewer dispatches."""
+    program = ir.compile(Alone, platform="cpu")
+    x, y = np.ones(N, np.float32), np.zeros(N, np.float32)
+    monkeypatch.setenv("PYPTO_RECORD_BYTES", "1024")
+    stats = benchmark(program, (x, y), rounds=2, warmup=0)
+    assert len(stats.device_wall_us) == 2  # three events do find room
+    many = MANY.compile(config=config(1))
+    with pytest.raises(MemoryError, match="times of rank 0 found no room: 1024 bytes") as caught:
+        benchmark(many, (x.reshape(1, N), y.reshape(1, N)), rounds=2, warmup=0)
+    assert "PYPTO_RECORD_BYTES" in str(caught.value)
+
+
+@pl.jit.incore
+def one_kernel(x: pl.Tensor[[N], pl.FP32], y: pl.InOut[pl.Tensor[[N], pl.FP32]]):
+    pl.store(pl.add(pl.load(x, [0], [N]), pl.load(y, [0], [N])), [0], y)
+
+
+@pl.jit
+def one_chip(x: pl.Tensor[[N], pl.FP32], y: pl.InOut[pl.Tensor[[N], pl.FP32]]):
+    one_kernel(x, y)
+
+
+@pl.jit.host
+def MANY(x: pl.Tensor[[1, N], pl.FP32], y: pl.InOut[pl.Tensor[[1, N], pl.FP32]]):
+    for i in pl.range(50):
+        one_chip(x[0], y[0], device=0)
+
+
 def test_ranks(transport):
     x, y = arguments()
     program = compiled()

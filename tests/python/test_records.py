@@ -461,6 +461,67 @@ def test_a_place_that_cannot_be_written(tmp_path):
     np.testing.assert_array_equal(z[:, 8], x[:, 0])
 
 
+LINKS = ["dfx_outputs", "dfx_outputs/rank0", "dfx_outputs/rank1"]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_are_not_followed(tmp_path, link, transport):
+    """Neither to write nor to remove what an earlier call has left; told before anything runs."""
+    program = compiled()
+    x, z = inputs(2)
+    there = tmp_path / "elsewhere"
+    (there / "rank0/d0").mkdir(parents=True)
+    (there / "d0").mkdir()
+    for name in ("rank0/d0/deps.json", "d0/deps.json", "deps.json"):
+        (there / name).write_text("mine")
+    before = sorted(there.rglob("*"))
+    place = program.output_dir / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(there)
+    with pytest.raises(OSError, match=f"{link}: a part of it is a symbolic link, which is not followed"):
+        program(x, z, config=RunConfig(platform=program.platform, enable_dep_gen=True))
+    assert not z.any()
+    assert sorted(there.rglob("*")) == before and (there / "deps.json").read_text() == "mine"
+    place.unlink()
+    program(x, z, config=RunConfig(platform=program.platform, enable_dep_gen=True))
+    assert sorted(folders(program.output_dir / "dfx_outputs")) == ["rank0/d0", "rank1/d0"]
+
+
+def test_links_in_the_place_of_files_are_replaced(tmp_path):
+    program = compiled()
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    (there / "deps.json").write_text("mine")
+    dfx = program.output_dir / "dfx_outputs"
+    (dfx / "rank0").mkdir(parents=True)
+    (dfx / "rank0" / "d0").symlink_to(there)
+    (dfx / "deps.json").symlink_to(there / "deps.json")
+    recorded(program, enable_dep_gen=True)
+    assert not (dfx / "deps.json").exists() and not (dfx / "rank0" / "d0").is_symlink()
+    assert [p.name for p in there.iterdir()] == ["deps.json"] and (there / "deps.json").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a directory of somebody else's")
+@pytest.mark.parametrize("place", ["dfx_outputs", "dfx_outputs/rank1"])
+def test_somebody_elses_directory(place):
+    program = compiled()
+    x, z = inputs(2)
+    (program.output_dir / place).mkdir(parents=True)
+    os.chown(program.output_dir / place, 12345, -1)
+    with pytest.raises(OSError, match=f"{place}: a directory of it belongs to another user"):
+        program(x, z, config=RunConfig(platform=program.platform, enable_pmu=1))
+    assert not z.any() and not list((program.output_dir / place).iterdir())
+
+
+def test_records_are_private():
+    before = os.umask(0)
+    try:
+        dfx = recorded(compiled(), enable_scope_stats=True)
+    finally:
+        os.umask(before)
+    assert {p.stat().st_mode & 0o777 for p in [dfx, *dfx.rglob("*")]} == {0o700, 0o600}
+
+
 def test_levels_that_do_not_exist():
     with pytest.raises(ValueError, match="collection level in"):
         RunConfig(enable_chip_swimlane=5)
