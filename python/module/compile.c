@@ -12,30 +12,11 @@
 
 /* ---- settings ---- */
 
-static bool refuse_setting(setting s, const char *accepted)
-{
-    PyErr_Format(PyExc_ValueError, "%s must be %s, not '%s'", setting_name(s), accepted,
-                 setting_text(s));
-    return false;
-}
-
 /* Misspelt values would have no effect, which nobody would notice. */
 static bool check_settings(void)
 {
-    for (const char *word = setting_text(SETTING_DUMP); *word != '\0';) {
-        size_t length = strcspn(word, ",");
-        if (!(length == 2 && strncmp(word, "ir", 2) == 0) && !(length == 1 && *word == 'c'))
-            return refuse_setting(SETTING_DUMP, "ir, c or ir,c");
-        word += length + (word[length] == ',');
-    }
-    const char *spin = setting_text(SETTING_SPIN);
-    if (strspn(spin, "0123456789") != strlen(spin) || strlen(spin) > 18)
-        return refuse_setting(SETTING_SPIN, "a number of pauses, 0 or more");
-    const char *rank = setting_text(SETTING_GDB);
-    if (strspn(rank, "0123456789") != strlen(rank) || strlen(rank) > 2 ||
-        strtol(rank, NULL, 10) >= PYPTO_MAX_RANKS)
-        return refuse_setting(SETTING_GDB, "the number of a rank");
-    return true;
+    pypto_status status = settings_check();
+    return status_ok(status) || errors_raise(&status) != NULL;
 }
 
 /* A $CC that names nothing is passed over by the search for a compiler. */
@@ -90,6 +71,26 @@ static PyObject *find_program(core_state *state, PyObject *function, PyObject *p
     return NULL;
 }
 
+/* What a compile that ended well has to say: that the cache could not be used. */
+static bool tell_of_cache(const pypto_status *status, int level)
+{
+    if (!status_ok(*status) || status->diagnostics == NULL)
+        return true;
+    const pypto_diagnostic *d = status->diagnostics;
+    char *whole = pypto_status_text(status);
+    PyObject *errors = PyImport_ImportModule("pypto.errors");
+    PyObject *done = NULL;
+    if (whole == NULL)
+        PyErr_NoMemory();
+    else if (errors != NULL)
+        done =
+            PyObject_CallMethod(errors, "warn_of_cache", "sssi", d->code, d->message, whole, level);
+    free(whole);
+    Py_XDECREF(errors);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
 /* Who waits for more than a second learns what for. */
 static void tell_if_slow(const compile_request *request, const compile_output *output)
 {
@@ -126,6 +127,7 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
         errors_raise(&status);
         good = false;
     }
+    good = good && tell_of_cache(&status, 5); /* behind _jit's __call__, _program and _compiled */
     pypto_status_clear(&status);
     if (good)
         tell_if_slow(request, &((program_object *)self)->output);
@@ -271,7 +273,8 @@ PyObject *program_lower(PyObject *module, PyObject *args)
     frontend_arg *given = NULL;
     int32_t count = 0;
     if (!PyArg_ParseTuple(args, "OO!Os|p:lower", &function, &PyTuple_Type, &names, &values,
-                          &platform, &stages))
+                          &platform, &stages) ||
+        !check_settings())
         return NULL;
     if (values != Py_None && !PyTuple_Check(values)) {
         PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
@@ -330,6 +333,10 @@ PyObject *program_load(PyObject *module, PyObject *args)
     PyThreadState *thread = NULL;
     if (!PyArg_ParseTuple(args, "O&:load", PyUnicode_FSConverter, &path))
         return NULL;
+    if (!check_settings()) {
+        Py_DECREF(path);
+        return NULL;
+    }
     PyObject *self = PyType_GenericAlloc(core_state_of(module)->program_type, 0);
     const char *directory = self == NULL ? NULL : PyBytes_AsString(path);
     if (directory != NULL) {
@@ -341,6 +348,7 @@ PyObject *program_load(PyObject *module, PyObject *args)
             errors_raise(&status);
             good = false;
         }
+        good = good && tell_of_cache(&status, 4); /* behind artifact's and from_dir */
         pypto_status_clear(&status);
         if (!good || program_host(program) == NULL)
             Py_CLEAR(self);

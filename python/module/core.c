@@ -162,7 +162,11 @@ static PyMethodDef core_methods[] = {
     {"dtypes", tables_dtypes, METH_NOARGS,
      "dtypes() -> [(name, text, bits, class)]\n\nThe table of element types."},
     {"settings", tables_settings, METH_NOARGS,
-     "settings() -> [(name, value, help)]\n\nThe environment variables and what they are now."},
+     "settings() -> [(name, value, help, valid, is_error)]\n\nThe environment variables, what they are now and may "
+     "be, and whether a bad value is an error."},
+    {"setting", tables_setting, METH_O,
+     "setting(name) -> int or str\n\nThe number that an environment variable stands for, or its text if it may be "
+     "anything. ValueError if it is bad."},
     {"abandon", waiting_abandon, METH_O,
      "abandon(threads)\n\nThe interpreter ends in this thread, and leaves those to themselves: all others that\n"
      "wait for calls get SystemExit, and calls that those have submitted are cancelled."},

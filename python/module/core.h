@@ -175,5 +175,6 @@ PyObject *tables_enums(PyObject *module, PyObject *unused);
 PyObject *tables_later(PyObject *module, PyObject *path);
 PyObject *tables_dtypes(PyObject *module, PyObject *unused);
 PyObject *tables_settings(PyObject *module, PyObject *unused);
+PyObject *tables_setting(PyObject *module, PyObject *name);
 
 #endif

@@ -41,6 +41,12 @@ PyObject *program_names(program_object *program, const pld_function *host)
 
 /* ---- running ---- */
 
+pypto_start chosen_start(void)
+{
+    /* The library refuses other values. */
+    return setting_int(SETTING_TRANSPORT) == 0 ? PYPTO_START_EXEC : PYPTO_START_THREAD;
+}
+
 bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
 {
     Py_ssize_t size = PyList_Size(list);
@@ -57,18 +63,6 @@ bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
         (*ids)[i] = (int32_t)id;
     }
     return *ids != NULL;
-}
-
-bool read_transport(pypto_start *start)
-{
-    const char *chosen = setting_text(SETTING_TRANSPORT);
-    if (strcmp(chosen, "shm") != 0 && strcmp(chosen, "threads") != 0) {
-        PyErr_Format(PyExc_ValueError, "%s must be shm or threads, not '%s'",
-                     setting_name(SETTING_TRANSPORT), chosen);
-        return false;
-    }
-    *start = chosen[0] == 's' ? PYPTO_START_EXEC : PYPTO_START_THREAD;
-    return true;
 }
 
 pypto_argument *program_arguments(const pld_function *host, const call_arguments *args)
@@ -147,11 +141,11 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     subs_options(subs, &options);
     options.records = records.given ? &records.what : NULL;
     options.lint = (pypto_lint)lint;
+    options.start = chosen_start();
     const pld_function *host = program_host(self);
     names = host == NULL ? NULL : program_names(self, host);
     call_arguments held = {0};
-    if (good && names != NULL && read_transport(&options.start) &&
-        read_device_ids(ids, &device_ids, &options.device_count) &&
+    if (good && names != NULL && read_device_ids(ids, &device_ids, &options.device_count) &&
         arguments_hold(values, names, host->name, &held)) {
         options.device_ids = device_ids;
         result = call(self, &options, &held);

@@ -30,7 +30,7 @@ pypto_argument *program_arguments(const pld_function *host, const call_arguments
 /* *ids is PyMem, also on failure. */
 bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count);
 /* How PYPTO_TRANSPORT says that workers are started. */
-bool read_transport(pypto_start *start);
+pypto_start chosen_start(void);
 
 /* ---- numbers.c ---- */
 

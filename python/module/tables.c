@@ -5,6 +5,8 @@
 #include "base/settings.h"
 #include "ops/ops.h"
 
+#include <string.h>
+
 /* Appends and gives up the item's reference. An item that is NULL, or a failure, clears the
  * list. */
 static void append(PyObject **list, PyObject *item)
@@ -92,7 +94,27 @@ PyObject *tables_settings(PyObject *module, PyObject *unused)
     PyObject *list = PyList_New(0);
     for (int32_t i = 0; i < SETTING_COUNT; i++) {
         setting s = (setting)i;
-        append(&list, Py_BuildValue("(sss)", setting_name(s), setting_text(s), setting_help(s)));
+        append(&list, Py_BuildValue("(ssssN)", setting_name(s), setting_text(s), setting_help(s),
+                                    setting_valid(s), PyBool_FromLong(setting_bad_is_error(s))));
     }
     return list;
+}
+
+PyObject *tables_setting(PyObject *module, PyObject *name)
+{
+    (void)module;
+    const char *wanted = utf8(name);
+    for (int32_t i = 0; wanted != NULL && i < SETTING_COUNT; i++) {
+        setting s = (setting)i;
+        if (strcmp(setting_name(s), wanted) != 0)
+            continue;
+        pypto_status status = setting_check(s);
+        if (!status_ok(status))
+            return errors_raise(&status);
+        return setting_valid(s)[0] == '\0' ? PyUnicode_DecodeFSDefault(setting_text(s))
+                                           : PyLong_FromLongLong(setting_int(s));
+    }
+    if (wanted != NULL)
+        PyErr_Format(PyExc_KeyError, "%s is no setting", wanted);
+    return NULL;
 }

@@ -561,11 +561,12 @@ static PyObject *worker_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     options.startup_timeout_ns = startup_timeout_ns;
     options.shared_only = shared_only != 0;
     options.persistent = (pypto_persistence)persistent;
+    options.start = chosen_start();
     options.interrupted = waiting_interrupted;
     int32_t *device_ids = NULL;
     worker_set *set = set_create(PyType_GetModuleState(type));
     worker_object *self = NULL;
-    if (set != NULL && read_transport(&options.start) && subs_read(set->state, given, &set->subs) &&
+    if (set != NULL && subs_read(set->state, given, &set->subs) &&
         read_device_ids(ids, &device_ids, &options.device_count)) {
         options.device_ids = device_ids;
         subs_options(set->subs, &options);

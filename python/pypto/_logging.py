@@ -6,9 +6,10 @@ nothing that Python has not loaded anyway.
 
 from __future__ import annotations
 
-import os
 import sys
 from _thread import _local
+
+from . import _core
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -37,15 +38,18 @@ def _number_of(level: Any) -> int:
 
 def _from_environment() -> int:
     """PYPTO_LOG_LEVEL: a name in any case, or a number."""
-    text = os.environ.get("PYPTO_LOG_LEVEL", "").strip() or NAMES[_FALLBACK]
-    if text.upper() in NAMES:
-        return NAMES.index(text.upper())
-    if text.isdecimal() and int(text) < len(NAMES):
-        return int(text)
-    import warnings
+    return number_in_environment("PYPTO_LOG_LEVEL", _FALLBACK)
 
-    warnings.warn(f"PYPTO_LOG_LEVEL={text!r} is none of {', '.join(NAMES)}; {NAMES[_FALLBACK]} it is")
-    return _FALLBACK
+
+def number_in_environment(name: str, fallback: int) -> int:
+    """What a variable stands for that is read when a module is imported: a bad value is a warning, for an import should not fail."""
+    try:
+        return int(_core.setting(name))
+    except ValueError as error:
+        import warnings
+
+        warnings.warn(f"{str(error).splitlines()[0]}; the default counts", stacklevel=2)
+        return fallback
 
 
 def set_log_level(level: LogLevel) -> None:

@@ -182,6 +182,19 @@ def warn(text: str, file: str | None, line: int) -> None:
     warnings.warn_explicit(message, LintWarning, file or "<pypto>", max(line, 1), registry=_warned)
 
 
+_told_caches: set[str] = set()
+
+
+def warn_of_cache(code: str, what: str, text: str, level: int) -> None:
+    """Warns that compiled programs are not kept: of each cache once in a process, whatever filters say."""
+    if what in _told_caches:
+        return
+    _told_caches.add(what)
+    import warnings
+
+    warnings.warn(f"[{code}]: {text}", RuntimeWarning, stacklevel=level)
+
+
 def make(kind: str, text: str, rows: list[tuple[_Any, ...]]) -> BaseException:
     """The exception for a failed call: `rows` are the arguments of one Diagnostic each."""
     diagnostics = tuple(Diagnostic(*row) for row in rows)

@@ -79,6 +79,10 @@ static void print_settings(void)
         const char *text = setting_text(s);
         printf("  %-18s %s%s\n  %-18s   %s\n", setting_name(s), text[0] == '\0' ? "-" : text,
                set == NULL || set[0] == '\0' ? "" : "   (set)", "", setting_help(s));
+        pypto_status status = setting_check(s);
+        for (const pypto_diagnostic *d = status.diagnostics; d != NULL; d = d->next)
+            printf("  %-18s   BAD: %s\n", "", d->message);
+        pypto_status_clear(&status);
     }
 }
 

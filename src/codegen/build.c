@@ -114,7 +114,7 @@ static pypto_status make_object(build_job *j, const char *kept)
 /* Builds in the cache. False: the cache does not take it; nothing is left of the attempt. */
 static bool build_in_cache(build_job *j, hash_key back)
 {
-    const char *path = cache_build_dir(j->cache);
+    const char *path = cache_build_dir(j->cache, &j->trouble);
     if (path == NULL || !take_folder(j, path))
         return !status_ok(j->status);
     const char *failed = cache_failed_dir(j->cache, back);
@@ -124,6 +124,7 @@ static bool build_in_cache(build_job *j, hash_key back)
     if (status_ok(j->status))
         return true;
     if (!takes_files(j, j->folder)) {
+        j->trouble = arena_strdup(j->a, j->status.diagnostics->message);
         pypto_status_clear(&j->status);
         build_drop(j);
         return false;
@@ -165,7 +166,7 @@ const char *build_object(build_job *j, hash_key back, bool *hit, bool *temporary
     if (build_in_cache(j, back)) {
         if (!status_ok(j->status))
             return NULL;
-        const char *directory = cache_publish(j->cache, j->folder, back);
+        const char *directory = cache_publish(j->cache, j->folder, back, &j->trouble);
         if (directory != NULL) {
             build_keep(j);
             return directory;
@@ -174,5 +175,6 @@ const char *build_object(build_job *j, hash_key back, bool *hit, bool *temporary
         return NULL;
     }
     *temporary = true;
+    cache_tell(j->cache, j->trouble, &j->status);
     return arena_strdup(j->a, j->folder);
 }

@@ -27,6 +27,7 @@ typedef struct build_job {
     void *waiting_context;
     bool is_waiting;
     char *folder; /* heap; goes away with build_drop(), unless it has been published; or NULL */
+    const char *trouble; /* why the cache took nothing */
     pypto_status status;
 } build_job;
 
@@ -34,7 +35,8 @@ typedef struct build_job {
 hash_key build_key(hash_key c_text, hash_key machine);
 
 /* Returns the folder of the object, or NULL with an error in `status`. *hit: the cache had it; else it is made.
- * *temporary: the folder is nobody's but ours; it is job->folder. */
+ * *temporary: the folder is nobody's but ours; it is job->folder, and `status` is
+ * a success with a diagnostic that tells why. */
 const char *build_object(build_job *job, hash_key back, bool *hit, bool *temporary);
 
 /* The folder of a build that ended well is somebody's now. */

@@ -54,7 +54,7 @@ static const char *root_path(arena *a)
     return NULL;
 }
 
-/* What went wrong with the cache is nobody's news. */
+/* What went wrong with the cache fails nothing. */
 static bool done(pypto_status status)
 {
     bool ok = status_ok(status);
@@ -62,18 +62,33 @@ static bool done(pypto_status status)
     return ok;
 }
 
+/* The same, with a word on it, if a compile has to do without. */
+static bool done_or_told(arena *a, pypto_status status, const char **trouble)
+{
+    if (!status_ok(status) && status.diagnostics != NULL)
+        *trouble = arena_strdup(a, status.diagnostics->message);
+    return done(status);
+}
+
 cache cache_open(arena *a)
 {
-    cache c = {a, NULL};
+    cache c = {.a = a, .place = "the user's cache"};
     const char *root = root_path(a);
     os_facts facts;
-    if (root == NULL)
+    if (root == NULL) {
+        c.trouble =
+            "there is no place for it: neither PYPTO_CACHE_DIR, nor XDG_CACHE_HOME, nor HOME says where";
         return c;
+    }
+    c.place = root;
     bool exists = os_file_facts(root, &facts);
     if (!exists)
-        exists = done(os_make_dirs(root)) && os_file_facts(root, &facts);
+        exists = done_or_told(a, os_make_dirs(root), &c.trouble) && os_file_facts(root, &facts);
     if (exists && facts.directory && facts.is_private)
         c.root = root;
+    else if (exists)
+        c.trouble = !facts.directory ? "it is no directory"
+                                     : "it belongs to another user, or others may write to it";
     return c;
 }
 
@@ -254,20 +269,24 @@ void cache_trim(const cache *c)
     trim(c, "failed");
 }
 
-char *cache_build_dir(const cache *c)
+char *cache_build_dir(const cache *c, const char **trouble)
 {
     char *path = NULL;
+    *trouble = c->trouble;
     if (c->root == NULL)
         return NULL;
     const char *objects = arena_printf(c->a, "%s/object", c->root);
-    if (!done(os_make_dirs(objects)) || !done(os_temp_dir(c->a, objects, &path)))
+    if (!done_or_told(c->a, os_make_dirs(objects), trouble) ||
+        !done_or_told(c->a, os_temp_dir(c->a, objects, &path), trouble))
         return NULL;
     return path;
 }
 
-const char *cache_publish(const cache *c, const char *build_dir, hash_key back)
+const char *cache_publish(const cache *c, const char *build_dir, hash_key back,
+                          const char **trouble)
 {
     const char *directory = cache_object_dir(c, back);
+    *trouble = "it takes no more files";
     if (directory == NULL || !cache_seal(c->a, build_dir))
         return NULL;
     if (done(os_rename(build_dir, directory)))
@@ -278,9 +297,20 @@ const char *cache_publish(const cache *c, const char *build_dir, hash_key back)
     }
     /* In the way: a damaged object. */
     os_remove_tree(directory);
-    if (done(os_rename(build_dir, directory)))
+    if (done_or_told(c->a, os_rename(build_dir, directory), trouble))
         return directory;
     return cache_has_object(c->a, directory) ? (os_remove_tree(build_dir), directory) : NULL;
+}
+
+void cache_tell(const cache *c, const char *trouble, pypto_status *status)
+{
+    diag_add(status, DIAG_CACHE_UNUSABLE, SPAN_NONE,
+             "name a directory of your own with PYPTO_CACHE_DIR, or make room",
+             "the cache of compiled programs, %s, cannot be used: each process compiles them again",
+             c->place);
+    if (trouble != NULL)
+        diag_note(status, "%s", trouble);
+    status->kind = PYPTO_ERROR_NONE;
 }
 
 const char *cache_failed_dir(const cache *c, hash_key back)

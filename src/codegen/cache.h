@@ -7,6 +7,8 @@
 #include "base/export.h"
 #include "base/hash.h"
 
+#include <pypto/status.h>
+
 #include <stdbool.h>
 
 /* Programs kept, and manifests, and reports of failed compiles. */
@@ -21,7 +23,9 @@
 
 typedef struct cache {
     arena *a;
-    const char *root; /* .../v1, private to this user; NULL: there is no usable cache */
+    const char *root;    /* .../v1, private to this user; NULL: there is no usable cache */
+    const char *place;   /* where it is or would be, for messages */
+    const char *trouble; /* why there is none; else NULL */
 } cache;
 
 /* Finds the folder (settings.def CACHE_DIR), making it if need be. */
@@ -43,14 +47,18 @@ bool cache_has_object_of_here(arena *a, const char *directory);
 bool cache_records_text(arena *a, const char *directory);
 /* Writes program.sum for the object of a folder; false when that cannot be done. */
 bool cache_seal(arena *a, const char *directory);
-/* A folder to build an object in, beside its later place; NULL when none can be made. */
-char *cache_build_dir(const cache *c);
+/* A folder to build an object in, beside its later place; NULL when none can be made: *trouble says why. */
+char *cache_build_dir(const cache *c, const char **trouble);
 /* Moves a finished build to its place. When another process was faster, its object is used and
- * ours is removed. Returns the object's folder, or NULL when the build must stay where it is. */
-const char *cache_publish(const cache *c, const char *build_dir, hash_key back);
+ * ours is removed. Returns the object's folder, or NULL when the build must stay where it is: *trouble says why. */
+const char *cache_publish(const cache *c, const char *build_dir, hash_key back,
+                          const char **trouble);
 /* Where a build that the C compiler refused is kept for the report, replacing the last of its
  * kind; NULL without a cache. The caller moves it there. */
 const char *cache_failed_dir(const cache *c, hash_key back);
+
+/* Adds to the diagnostics of a success that the cache cannot be used, and why. */
+void cache_tell(const cache *c, const char *trouble, pypto_status *status);
 
 /* Notes that an entry (a folder of objects, a manifest; NULL is accepted) was of use. */
 void cache_touch(const char *path);

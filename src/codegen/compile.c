@@ -183,6 +183,7 @@ static bool fill_output(job *j, const char *directory)
     if (output->directory != NULL && output->object_path != NULL &&
         copy_facts(&j->variant, output) && copy_pattern(&j->variant, output))
         return true;
+    pypto_status_clear(&j->status);
     j->status = diag_no_memory();
     return false;
 }
@@ -190,16 +191,11 @@ static bool fill_output(job *j, const char *directory)
 /* PYPTO_DUMP=ir,c: both as they are kept, so that hits show them too. */
 static void dump(job *j, const char *directory, const char *word, const char *file)
 {
-    const char *asked = setting_text(SETTING_DUMP);
-    size_t length = strlen(word);
-    for (const char *p = asked; *p != '\0'; p += strcspn(p, ","), p += *p == ',') {
-        if (strcspn(p, ",") != length || strncmp(p, word, length) != 0)
-            continue;
-        const char *content =
-            os_read_file(j->a, arena_printf(j->a, "%s/%s", directory, file), NULL);
-        if (content != NULL)
-            fputs(content, stderr);
-    }
+    if (!setting_lists(SETTING_DUMP, word))
+        return;
+    const char *content = os_read_file(j->a, arena_printf(j->a, "%s/%s", directory, file), NULL);
+    if (content != NULL)
+        fputs(content, stderr);
 }
 
 static bool finish(job *j, const char *directory)

@@ -52,8 +52,10 @@ static void fill(load_job *j, const char *directory)
 {
     j->output->directory = alloc_strdup(directory);
     j->output->object_path = alloc_printf("%s/" PROGRAM_OBJECT, directory);
-    if (j->output->directory == NULL || j->output->object_path == NULL)
-        j->status = diag_no_memory();
+    if (j->output->directory != NULL && j->output->object_path != NULL)
+        return;
+    pypto_status_clear(&j->status);
+    j->status = diag_no_memory();
 }
 
 static bool read_text(load_job *j, const char *name, text *t)

@@ -47,7 +47,7 @@ static pypto_status check(const pypto_records *r)
     if (r->bytes_per_rank < 0)
         return diag_status(DIAG_BAD_RECORDS, "0 lets the library choose", "bytes_per_rank is %lld",
                            (long long)r->bytes_per_rank);
-    return STATUS_OK;
+    return setting_check(SETTING_RECORD_BYTES);
 }
 
 /* A copy of it and its directory. */

@@ -47,7 +47,7 @@ pypto_status workers_check_options(const pypto_worker_options *options)
                                    "device ids must be distinct: %d is there twice",
                                    options->device_ids[i]);
     }
-    return STATUS_OK;
+    return settings_check();
 }
 
 /* ---- starting ---- */

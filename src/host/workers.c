@@ -143,7 +143,7 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
     pypto_status status = workers_check_options(options);
     if (!status_ok(status))
         return status;
-    if (setting_text(SETTING_GDB)[0] != '\0' &&
+    if (setting_is_set(SETTING_GDB) &&
         setting_int(SETTING_GDB) >=
             options->device_count) /* else one would wait for a word of it */
         fprintf(stderr, "pypto: no rank waits for a debugger: %s is %d, and there are %d ranks\n",

@@ -185,8 +185,7 @@ static void release_objects(worker *w)
 /* PYPTO_GDB names this rank. */
 static bool is_debugged(int32_t number)
 {
-    const char *wanted = setting_text(SETTING_GDB);
-    return wanted[0] != '\0' && setting_int(SETTING_GDB) == number;
+    return setting_is_set(SETTING_GDB) && setting_int(SETTING_GDB) == number;
 }
 
 /* Begins with what greet() or prepare_sub() came to. */

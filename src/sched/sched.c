@@ -33,7 +33,7 @@ static inline void cpu_pause(void)
 
 static int64_t spin_pauses(int32_t rank_count)
 {
-    if (setting_text(SETTING_SPIN)[0] != '\0')
+    if (setting_is_set(SETTING_SPIN))
         return setting_int(SETTING_SPIN);
     return rank_count <= os_cpu_count() ? SPIN_PAUSES : 0;
 }

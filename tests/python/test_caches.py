@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -44,7 +45,14 @@ def run(script, *before, **environment):
         env={**os.environ, **environment},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    run.told = done.stderr
     return done.stdout.split()
+
+
+def cannot_be_used(place, why):
+    """Whether the last run warned of the cache, once, at a line of the script, and said why."""
+    words = f"the cache of compiled programs, {place}, cannot be used"
+    return run.told.count(words) == 1 and why in run.told and "script.py:" in run.told and "PYPTO-C308" in run.told
 
 
 def objects(cache):
@@ -128,12 +136,41 @@ def left_over(tmp_path, script, **environment):
 def test_a_cache_that_cannot_be_made(tmp_path, script):
     (tmp_path / "file").write_text("")
     assert left_over(tmp_path, script, PYPTO_CACHE_DIR=str(tmp_path / "file")) == []
+    assert cannot_be_used(tmp_path / "file/v1", "cannot make the directory")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/v1").write_text("")
+    assert left_over(tmp_path / "other", script, PYPTO_CACHE_DIR=str(tmp_path / "other")) == []
+    assert cannot_be_used(tmp_path / "other/v1", "it is no directory")
 
 
 def test_without_any_place_for_a_cache(tmp_path, script, monkeypatch):
     for name in ("PYPTO_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
     assert left_over(tmp_path, script) == []
+    assert cannot_be_used("the user's cache", "nor HOME says where")
+
+
+def test_it_is_told_once(tmp_path, monkeypatch):
+    """Of each cache, and whatever filters say; a cache that works is no news."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "good"))
+
+    def told():
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                from_text(SCALE)["host"](rows(1), rows(1))
+        assert all(w.category is RuntimeWarning for w in seen)
+        return [(str(w.message), w.filename) for w in seen]
+
+    assert told() == []
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "file"))
+    ((text, file),) = told()
+    assert f"{tmp_path}/file/v1, cannot be used" in text and "Not a directory" in text and file == __file__
+    assert told() == []
+    (tmp_path / "another").write_text("")
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "another"))
+    assert len(told()) == 1
 
 
 def may_mount():
@@ -153,6 +190,7 @@ def test_a_full_or_read_only_cache(tmp_path, script, how):
             PYPTO_CACHE_DIR=str(tmp_path / "cache"), TMPDIR=str(tmp_path / "temporary"),
         )  # fmt: skip
         assert hits == ["False", "False"]
+        assert cannot_be_used(tmp_path / "cache/v1", "Read-only file system" if how == "ro" else "No space left on device")
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
@@ -176,6 +214,7 @@ def test_a_cache_that_others_could_have_filled(cache, script, tmp_path, how):
     plant(cache, **how)
     before = {path: path.stat().st_mtime_ns for path in cache.rglob("*")}
     assert run(script) == ["False", "False"]  # nothing is taken from it, nothing is put there
+    assert cannot_be_used(cache / "v1", "it belongs to another user, or others may write to it")
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*")} == before
 
 

@@ -41,7 +41,7 @@ def test_doctor(cache):
     text = run("doctor")
     for word in ("compiler", "CPUs", "memory", "limits", f"{cache}/v1", "flags: -std=c17"):
         assert word in text
-    for name, _, help_text in _core.settings():
+    for name, _, help_text, *_ in _core.settings():
         assert name in text and help_text in text
     assert f"PYPTO_CACHE_DIR    {cache}   (set)" in text
 

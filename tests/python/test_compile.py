@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 import pypto
 import pypto.language as pl
+from pypto import _core
 from pypto.ir import DistributedCompiledProgram
 from pypto.runtime import RunConfig
 from programs import allreduce, allreduce_expected, config, from_text
@@ -213,11 +215,50 @@ def test_a_compiler_variable_that_names_nothing(cache, monkeypatch):
         allreduce(16)(np.zeros((1, 1, 16), np.float32), np.zeros((1, 1, 16), np.float32))
 
 
-def test_an_unknown_transport(cache, monkeypatch):
+SETTINGS = {name: (valid, is_error) for name, _, _, valid, is_error in _core.settings() if valid}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_that_cannot_be(name, cache, monkeypatch):
+    """Every row of the table: nothing is compiled or run with a value that is not valid; logs warn when they are imported."""
+    valid, is_error = SETTINGS[name]
     host = from_text(SCALE)["host"]
-    monkeypatch.setenv("PYPTO_TRANSPORT", "pigeon")
-    with pytest.raises(ValueError, match="PYPTO_TRANSPORT must be shm or threads, not 'pigeon'"):
-        host(rows(1), rows(1))
+    y = np.zeros_like(rows(1))
+    host(rows(1), y)
+    assert y.any()
+    y[:] = 0
+    monkeypatch.setenv(name, "maybe")
+    words = f"{name} must be .*not 'maybe'"
+    with pytest.raises(ValueError, match=words) as caught:
+        _core.setting(name)
+    assert caught.value.code == "PYPTO-H441"
+    for alternative in re.split("[|,]", valid):
+        assert re.split(r"=|\.\.", alternative)[0] in str(caught.value)
+    if not is_error:
+        told = subprocess.run([sys.executable, "-c", "import pypto, pypto.runtime"], capture_output=True, text=True,
+                              env={**os.environ, "PYPTO_RUNTIME_LOG": os.environ.get("PYPTO_RUNTIME_LOG", "info")})
+        assert told.returncode == 0 and re.search(words, told.stderr) and "the default counts" in told.stderr
+        host(rows(1), y)
+        assert y.any()
+        return
+    with pytest.raises(ValueError, match=words):
+        host(rows(1), y)  # compiled before
+    with pytest.raises(ValueError, match=words):
+        from_text(SCALE)["host"].compile(rows(2), rows(2), config=config(2))
+    with pytest.raises(ValueError, match=words):
+        from_text(SCALE)["host"].lower(rows(2), rows(2))
+    assert not y.any()
+    monkeypatch.delenv(name)
+    compiled = host.compile(rows(1), rows(1))
+    monkeypatch.setenv(name, "maybe")
+    with pytest.raises(ValueError, match=words):
+        compiled(rows(1), y)
+    with pytest.raises(ValueError, match=words):
+        compiled.prepare()
+    assert not y.any()
+    monkeypatch.setenv(name, "")  # as if it were not there
+    compiled(rows(1), y)
+    assert y.any()
 
 
 def test_another_compiler(cache, monkeypatch):

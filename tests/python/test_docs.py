@@ -93,8 +93,19 @@ def test_body_blocks_hold(page, line, body):
 
 def test_environment_table_is_complete():
     text = (DOCS / "running.md").read_text()
-    documented = re.findall(r"^\| `(PYPTO_\w+)` \|", text, re.M)
-    assert sorted(documented) == sorted(setting[0] for setting in _core.settings())
+    rows = re.findall(r"^\| `(PYPTO_\w+)` \|[^|]*\|([^|]*)\|", text, re.M)
+    settings = {name: valid for name, _, _, valid, _ in _core.settings()}
+    assert sorted(name for name, _ in rows) == sorted(settings)
+    for name, told in rows:
+        valid, told = settings[name], told.strip().replace("10^", "1e")
+        if valid in ("", settings["PYPTO_SHARED_ONLY"]):
+            assert told == ("anything" if valid == "" else "a switch")
+        elif ".." not in valid:
+            assert re.findall(r"`(\w+)`", told) == re.split("[|,]", valid)
+        else:
+            low, high = re.search(r"(\d+)\.\.(\d+)", valid).groups()
+            assert re.search(r"(\S+) to (\S+)$", told).groups() in {(low, high), (low, f"1e{len(high) - 1}")}
+            assert told.startswith("a level, or ") == ("|" in valid)
 
 
 def operations():

@@ -183,15 +183,19 @@ def test_messages(caplog, tmp_path):
     ({"PYPTO_RUNTIME_LOG": "info", "PYPTO_RUNTIME_LOG_SYNC": "1"}, 20, 1),
     ({"PYPTO_RUNTIME_LOG": "info", "PYPTO_RUNTIME_LOG_SYNC": "0"}, 20, 2),
     ({"PYPTO_RUNTIME_LOG": "nonsense"}, 25, 2),
+    ({"PYPTO_RUNTIME_LOG": "15"}, 15, 2),
+    ({"PYPTO_RUNTIME_LOG": "info", "PYPTO_RUNTIME_LOG_SYNC": "yes"}, 20, 1),
+    ({"PYPTO_RUNTIME_LOG": "info", "PYPTO_RUNTIME_LOG_SYNC": "maybe"}, 20, 2),
     ({"PYPTO_RUNTIME_LOG_SYNC": "1"}, 25, 2),
 ])
 def test_the_environment_of_the_runtime(environment, runtime, compiler):
-    script(
+    told = script(
         "import pypto.runtime\n"
         f"assert pypto.get_log_level() == {compiler}, pypto.get_log_level()\n"
         f"assert pypto.runtime.log_level() == {runtime}, pypto.runtime.log_level()\n",
         **environment,
     )
+    assert ("the default counts" in told) == any(v in ("nonsense", "maybe") for v in environment.values())
 
 
 def test_where_messages_go():

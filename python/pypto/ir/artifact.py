@@ -120,7 +120,7 @@ class Settings:
 
 
 def default_base() -> str:
-    return os.environ.get(_BASE) or "build_output"
+    return str(_core.setting(_BASE))
 
 
 def open_folder(output_dir: Any, name: str) -> Folder | None:
@@ -328,7 +328,7 @@ debug.main(pathlib.Path(__file__).resolve().parent.parent, sys.argv[1:])
 
 
 def _emits_runner() -> bool:
-    return os.environ.get(_RUNNER, "").lower() not in ("0", "false", "no")
+    return bool(_core.setting(_RUNNER))
 
 
 # ---- reading back ----

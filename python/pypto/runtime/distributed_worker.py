@@ -161,7 +161,7 @@ class DistributedWorker(StackedMemory):
         self._process = os.getpid()
         mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
         if shared_only is None:
-            shared_only = os.environ.get("PYPTO_SHARED_ONLY", "") not in ("", "0")
+            shared_only = bool(_core.setting("PYPTO_SHARED_ONLY"))
         self._native = _core.Worker(
             self.device_ids,
             _title(first.name),

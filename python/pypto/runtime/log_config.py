@@ -17,6 +17,7 @@ import logging
 import os
 import sys
 
+from .._logging import number_in_environment
 from ..errors import TypeError as PyptoTypeError
 from . import _telling
 
@@ -105,6 +106,6 @@ def _sync_to_pypto(level: int) -> None:
 
 def configure_from_environment() -> None:
     """PYPTO_RUNTIME_LOG and PYPTO_RUNTIME_LOG_SYNC, if the former is set."""
-    level = os.environ.get("PYPTO_RUNTIME_LOG")
-    if level:
-        configure_log(level, sync_pypto=os.environ.get("PYPTO_RUNTIME_LOG_SYNC") == "1")
+    if os.environ.get("PYPTO_RUNTIME_LOG"):
+        level = number_in_environment("PYPTO_RUNTIME_LOG", TIMING)
+        configure_log(level, sync_pypto=bool(number_in_environment("PYPTO_RUNTIME_LOG_SYNC", 0)))
