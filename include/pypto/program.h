@@ -160,6 +160,10 @@ PYPTO_API pld_tensor pld_host_part(pld_host *host, const pld_tensor *tensor, con
 PYPTO_API pld_tensor pld_host_create_tensor(pld_host *host, int32_t dtype, int32_t ndim,
                                             const int64_t *shape, double value);
 
+/* A tensor of pld_host_create_tensor() is passed to no later dispatch: the next ones may have its memory when
+ * those that it was passed to are complete. Optional. */
+PYPTO_API void pld_host_release_tensor(pld_host *host, const pld_tensor *tensor);
+
 /* Posts one run of `wrapper` on a device (an index into the device ids of the run). Returns at
  * once. On one device a dispatch starts when every earlier one is complete that passes a window of
  * the same domain, or touches the same memory of host tensors, one of the two writing; among devices
@@ -196,6 +200,8 @@ PYPTO_API PYPTO_NORETURN void pld_host_unbound(pld_host *host, const char *name)
 #define pld_host_part(host, ...) (pld_host_line(host, __LINE__), pld_host_part(host, __VA_ARGS__))
 #define pld_host_create_tensor(host, ...) \
     (pld_host_line(host, __LINE__), pld_host_create_tensor(host, __VA_ARGS__))
+#define pld_host_release_tensor(host, ...) \
+    (pld_host_line(host, __LINE__), pld_host_release_tensor(host, __VA_ARGS__))
 #define pld_dispatch(host, ...) (pld_host_line(host, __LINE__), pld_dispatch(host, __VA_ARGS__))
 #define pld_call_sub(host, ...) (pld_host_line(host, __LINE__), pld_call_sub(host, __VA_ARGS__))
 #define pld_host_unbound(host, ...) \

@@ -224,6 +224,42 @@ static PyObject *program_parameters(PyObject *object, void *unused)
     return list;
 }
 
+static PyObject *extents_of(const pld_function *host, const pld_param *param)
+{
+    if (param->kind == PLD_PARAM_SCALAR)
+        Py_RETURN_NONE;
+    PyObject *shape = PyList_New(param->ndim);
+    for (int32_t i = 0; shape != NULL && i < param->ndim; i++) {
+        const int64_t code = param->shape[i];
+        PyObject *extent =
+            code < 0 ? PyUnicode_FromString(host->dims[-1 - code]) : PyLong_FromLongLong(code);
+        if (extent == NULL || PyList_SetItem(shape, i, extent) < 0) /* takes the reference */
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+/* [[4, "M"], None]: shapes with the texts of dynamic dimensions */
+static PyObject *program_extents(PyObject *object, void *unused)
+{
+    (void)unused;
+    const pld_function *host = program_host((program_object *)object);
+    PyObject *list = host == NULL ? NULL : PyList_New(host->nparams);
+    for (int32_t i = 0; list != NULL && i < host->nparams; i++) {
+        PyObject *shape = extents_of(host, &host->params[i]);
+        if (shape == NULL || PyList_SetItem(list, i, shape) < 0) /* takes the reference */
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *program_parameter_count(PyObject *object, void *unused)
+{
+    (void)unused;
+    const pld_function *host = program_host((program_object *)object);
+    return host == NULL ? NULL : PyLong_FromLong(host->nparams);
+}
+
 static PyObject *program_subs(PyObject *object, void *unused)
 {
     (void)unused;
@@ -264,6 +300,8 @@ static PyGetSetDef program_getset[] = {
     {"output_dir", program_output_dir, NULL,
      "Folder of program.so, program.c, program.ir, program.json.", NULL},
     {"parameters", program_parameters, NULL, "[(name, direction, shape or None, dtype)].", NULL},
+    {"extents", program_extents, NULL, "[shape or None], dynamic dimensions as text.", NULL},
+    {"parameter_count", program_parameter_count, NULL, "How many parameters it has.", NULL},
     {"sub_workers", program_subs, NULL, "{name: Function or None}: what it calls in SubWorkers.",
      NULL},
     {"stats", program_stats, NULL, "Cache hits and nanoseconds of the compile.", NULL},

@@ -50,6 +50,8 @@ class Program:
     object_path: str
     output_dir: str
     parameters: list[tuple[str, str, list[int] | None, str]]
+    extents: list[list[int | str] | None]
+    parameter_count: int
     stats: dict[str, Any]
     sub_workers: dict[str, Any]
     def note_sub_workers(self, functions: list[Any], /) -> None: ...

@@ -119,7 +119,8 @@ class JITFunction:
     def __call__(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """Compiles what is not compiled yet and runs it; the results are in the output arguments.
 
-        args, and arguments by name, are those of the function; config is a RunConfig. Returns None.
+        args, and arguments by name, are those of the function; config is a RunConfig. Returns None, or the tensors
+        that the function makes and returns: one, or a tuple.
 
         Blocks until every rank is done. Raises pypto.Error of the kind that fits: a parser error
         for code that cannot be compiled, TypeError or ValueError for arguments that do not fit,
@@ -145,6 +146,12 @@ class JITFunction:
                 refuse_residents(self.__name__, given, hosts=False)
             bound = self._arguments(args, kwargs)
             program = self._program(bound, platform)
+            made: list[Any] = []
+            if program.parameter_count > len(bound or ()):
+                from . import _results
+
+                made = _results.make(program, bound or ())
+                bound = (*(bound or ()), *made)
             records = config is not None and config.any_dfx_enabled()
             runner = _runner(one_device, records)
             if runner is not None:
@@ -156,11 +163,14 @@ class JITFunction:
                 runner(compiled._only("a call") if one_device else compiled, bound, config)
             elif worker is not None:
                 names = self._function.__code__.co_varnames
+                if made:
+                    names = tuple(row[0] for row in program.parameters)
                 worker._run_native(program, bound, _lint_of(config), None, names.__getitem__)
             else:
                 subs = sub_workers_of(program, getattr(distributed, "num_sub_workers", 0))
                 title = _title(self.__name__)
                 program.run(bound, device_ids, title, _lint_of(config), None, subs)
+            return None if not made else made[0] if len(made) == 1 else tuple(made)
         except Error as error:
             # The traceback begins at the user's call; a bare raise does not add this line again.
             error.__traceback__ = None

@@ -5,7 +5,8 @@
  *
  * A call binds its arguments to the callee's parameters, specialises the callee (which lowers it the
  * first time), compares types (call_arguments.c) and becomes one IR_CALL. Its value is what the callee
- * returns: always storage of some of its parameters, so always some of the arguments. */
+ * returns: always storage of some of its parameters, so always some of the arguments, or of what is created
+ * for the call (made_results.c). */
 #include "frontend/calls_internal.h"
 #include "frontend/expressions.h"
 #include "frontend/names.h"
@@ -141,15 +142,17 @@ static instance *specialise_callee(lowering *fl, const call_site *site)
     return specialise(fl->fe, site->function, given, site->count);
 }
 
-static dsl_value call_value(lowering *fl, const call_site *site, const instance *callee)
+static dsl_value call_value(lowering *fl, const call_site *site, const instance *callee,
+                            const ir_operand *operands)
 {
     const ir_function *f = callee->ir;
     int32_t count = (int32_t)f->results.count;
     dsl_value *items = arena_array(fl->a, dsl_value, count);
     for (int32_t i = 0; i < count; i++) {
-        for (int32_t p = 0; p < site->count; p++) {
+        for (int32_t p = 0; p < f->params.count; p++) {
             if (f->params.items[p] == f->results.items[i])
-                items[i] = site->values[p];
+                items[i] = p < site->count ? site->values[p]
+                                           : var_value(fl->a, operands[p].var, site->syntax->span);
         }
         items[i].span = site->syntax->span;
     }
@@ -183,21 +186,23 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     if (callee == NULL || !callee->signature_ok)
         return poison();
 
-    ir_operand *operands = arena_array(fl->a, ir_operand, site.count);
+    const int32_t count = (int32_t)callee->ir->params.count;
+    ir_operand *operands = arena_array(fl->a, ir_operand, count);
     dim_match match = dim_match_make(fl->a, callee->ir);
     for (int32_t i = 0; i < site.count; i++) {
         if (site.values[i].kind != VALUE_POISON)
             site.ok = check_argument(fl, &site, callee, i, &match, &operands[i]) && site.ok;
     }
-    if (!site.ok || callee->state == INSTANCE_FAILED)
+    if (!site.ok || callee->state == INSTANCE_FAILED ||
+        !create_results(fl, &site, callee->ir, operands))
         return poison();
     ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_CALL, call->span);
     bool dispatches_kernel = fl->ir->plane == PLD_PLANE_HOST && callee->ir->plane == PLD_PLANE_CORE;
     s->callee = dispatches_kernel ? wrapper_of(fl->fe, callee) : callee->ir;
     s->operands = operands;
-    s->operand_count = site.count;
+    s->operand_count = count;
     s->device = site.device;
     attach_launch(fl, s, request, site.independent);
     count_written(fl, s);
-    return call_value(fl, &site, callee);
+    return call_value(fl, &site, callee, operands);
 }

@@ -35,6 +35,12 @@ void eval_arguments(lowering *fl, call_site *site);
 bool check_argument(lowering *fl, const call_site *site, const instance *callee, int32_t index,
                     dim_match *match, ir_operand *operand);
 
+/* ---- made_results.c ---- */
+
+/* The operands for parameters that stand for tensors of the callee's own: creates them here. False after an error. */
+bool create_results(lowering *fl, const call_site *site, const ir_function *callee,
+                    ir_operand *operands);
+
 /* ---- splices.c ---- */
 
 /* Lowers the callee's body here, with names of its own; its value is what it returns. */

@@ -153,11 +153,13 @@ static frontend_arg pattern_of(const ir_var *param, const frontend_arg *arg)
     return pattern;
 }
 
-static void check_entry(frontend *fe, const instance *entry, const frontend_arg *args)
+/* `count` parameters are the script's; what follows are results that Python allocates. */
+static void check_entry(frontend *fe, const instance *entry, const frontend_arg *args,
+                        int64_t count)
 {
     const ir_function *f = entry->ir;
     dim_match match = dim_match_make(fe->a, f);
-    for (int32_t i = 0; i < f->params.count; i++) {
+    for (int32_t i = 0; i < count; i++) {
         const ir_var *param = f->params.items[i];
         const frontend_arg *arg = args == NULL ? NULL : &args[i];
         if (param->type.kind == IR_WINDOW)
@@ -257,7 +259,7 @@ void lower_entry(frontend *fe, int32_t entry, const frontend_arg *args, int32_t 
         return;
     const given_param *given = args == NULL ? NULL : entry_given(fe->a, args, arg_count);
     instance *self = specialise(fe, entry, given, args == NULL ? 0 : arg_count);
-    check_entry(fe, self, args);
+    check_entry(fe, self, args, source->syntax->params.count);
     if (!status_ok(fe->errors))
         return;
     ir_function *f = self->ir;

@@ -127,24 +127,35 @@ static void mark_stmt(void *context, ir_stmt *s)
         mark_used(context, s->target);
 }
 
+static bool is_outer(const ir_var *var)
+{
+    return var->kind == IR_VAR_PARAM || var->kind == IR_VAR_DIM;
+}
+
 /* Those of loop bodies that were lowered more than once. Identities and versions count what is left. */
 void prune_variables(frontend *fe, ir_function *f)
 {
     bool *used = arena_array(fe->a, bool, f->vars.count);
     ir_visit_stmts(&f->body, mark_stmt, used);
-    f->latest = map_make(fe->a);
-    int64_t kept = 0;
+    ir_var **kept = arena_array(fe->a, ir_var *, f->vars.count);
+    int64_t count = 0;
+    for (int64_t i = 0; i < f->vars.count; i++) { /* results of its own became parameters late */
+        if (is_outer(f->vars.items[i]))
+            kept[count++] = f->vars.items[i];
+    }
     for (int64_t i = 0; i < f->vars.count; i++) {
-        ir_var *var = f->vars.items[i];
-        if (!used[i] && var->kind != IR_VAR_PARAM && var->kind != IR_VAR_DIM)
-            continue;
+        if (used[i] && !is_outer(f->vars.items[i]))
+            kept[count++] = f->vars.items[i];
+    }
+    f->latest = map_make(fe->a);
+    for (int64_t i = 0; i < count; i++) {
+        ir_var *var = f->vars.items[i] = kept[i];
         const ir_var *previous = map_get(&f->latest, var->name);
         var->version = previous == NULL ? 0 : previous->version + 1;
         map_set(&f->latest, var->name, var);
-        var->id = (int32_t)kept;
-        f->vars.items[kept++] = var;
+        var->id = (int32_t)i;
     }
-    f->vars.count = kept;
+    f->vars.count = count;
 }
 
 /* The body of a SubWorker is none of ours. Its call is worth what it writes first, whatever it returns. */
@@ -189,6 +200,7 @@ static void lower_function(frontend *fe, instance *self, const frontend_source *
         finish_sub(&fl);
     } else {
         lower_block(&fl, &syntax->body);
+        make_result_params(&fl);
         check_results(&fl);
     }
     clear_late_vars(&fl);

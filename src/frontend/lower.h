@@ -28,6 +28,7 @@
  *                  arrays.c        pl.array: elements
  *   calls.h        calls.c         calls between DSL functions
  *                  call_arguments.c  their arguments
+ *                  made_results.c  results that the callee makes itself
  *                  splices.c       calls of functions that have no code of their own
  *                  attributes.c    pl.func_attr
  *                  launches.c      how a task is submitted: deps, pl.no_dep, predicates, pl.submit

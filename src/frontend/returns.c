@@ -8,21 +8,25 @@
 #include "frontend/signature.h"
 #include "frontend/statements.h"
 
-/* The parameter whose storage the value is; NULL after reporting. */
+/* The parameter whose storage the value is, or the tensor that becomes one (made_results.c); NULL after reporting. */
 static ir_var *returned_param(lowering *fl, const dsl_value *v)
 {
     ir_var *root = v->kind == VALUE_VAR ? v->var->root : NULL;
-    if (root != NULL && root->kind == IR_VAR_PARAM)
+    if (root != NULL && (root->kind == IR_VAR_PARAM || is_made_tensor(fl, root)))
         return root;
     bool tile = v->kind == VALUE_VAR && v->var->type.kind == IR_TILE;
     if (v->kind == VALUE_VAR && ir_is_handle(v->var->type.kind) && root == NULL)
-        report(fl->fe, DIAG_BAD_RETURN, v->span, "return the same parameter on every path",
+        report(fl->fe, DIAG_BAD_RETURN, v->span,
+               "return the same parameter, or the same tensor of the function's own, on every path",
                "the returned value is not the same parameter on all paths");
     else if (v->kind != VALUE_POISON)
-        report(fl->fe, DIAG_BAD_RETURN, v->span,
-               tile ? "store it first: return pl.store(tile, offsets, out)"
-                    : "return one of the parameters, or what pl.store or a call gave for it",
-               "a function returns storage of its parameters, not %s", describe(fl->a, v));
+        report(
+            fl->fe, DIAG_BAD_RETURN, v->span,
+            tile
+                ? "store it first: return pl.store(tile, offsets, out)"
+                : "return a parameter or, outside of kernels, a tensor of pl.create_tensor: by name, or "
+                  "what pl.store or a call gave for it",
+            "a function returns storage of its parameters, not %s", describe(fl->a, v));
     return NULL;
 }
 

@@ -61,6 +61,13 @@ dim_match dim_match_make(arena *a, const ir_function *callee);
 const char *match_dims(arena *a, dim_match *match, const ir_function *callee, int32_t param,
                        const ir_type *argument);
 
+/* ---- made_results.c ---- */
+
+/* Whether the function may return storage of this root that is none of its parameters'. */
+bool is_made_tensor(const lowering *fl, const ir_var *var);
+/* Behind the body: parameters for results that are not. Reports those that cannot be. */
+void make_result_params(lowering *fl);
+
 /* ---- marks.c ---- */
 
 /* Whether a dimension of a bare parameter is dynamic because a function that it is passed to says so. */

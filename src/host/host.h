@@ -238,6 +238,9 @@ struct pld_host {
     heap_block *created;         /* tensors that the host function made, in the staging area */
     int32_t created_count;
     int64_t created_capacity;
+    heap_block *ended; /* those of `created` that no later dispatch is given, oldest first */
+    int32_t ended_count;
+    int64_t ended_capacity;
     uint64_t
         last[MAX_CONSUMERS]; /* per consumer: its last record, when the host function has run */
     int32_t line;
@@ -290,6 +293,9 @@ PYPTO_NODISCARD pypto_status stage_take(pypto_worker *w, int64_t bytes, const ch
 bool stage_meets(const pld_host *host, int64_t low, int64_t high, bool writing, bool in_place);
 /* A block of the staging area that stage_release() gives back; not zeroed. */
 PYPTO_NODISCARD pypto_status stage_create(pld_host *host, int64_t bytes, char **block);
+/* No later dispatch is given the block: another stage_create() of the call may have it when those that are have ended.
+ * False: no memory. */
+PYPTO_NODISCARD bool stage_end(pld_host *host, const char *block);
 
 /* resident.c */
 /* Where a tensor with rows of its own seems to lie, for views of it: fills low, high and row_bytes. */
@@ -312,6 +318,8 @@ PYPTO_NODISCARD bool order_collect(pld_host *host, int32_t device, const pld_fun
                                    const pld_arg *args, int32_t count);
 PYPTO_NODISCARD bool order_record(pld_host *host, int32_t device, uint64_t sequence,
                                   const pld_function *wrapper, const pld_arg *args, int32_t count);
+/* Whether a dispatch that is not complete touches host memory between these addresses. */
+bool order_uses(const pld_host *host, const char *low, const char *high);
 /* Behind the host function: leaves it with an error when a domain was dispatched on some of its devices only. */
 void order_check_domains(pld_host *host);
 void order_destroy(host_order *order);

@@ -102,3 +102,9 @@ pld_tensor(pld_host_create_tensor)(pld_host *host, int32_t dtype, int32_t ndim,
     view_fill(&tensor, bytes, value);
     return tensor;
 }
+
+void(pld_host_release_tensor)(pld_host *host, const pld_tensor *tensor)
+{
+    if (!stage_end(host, tensor->data))
+        host_leave(host, diag_no_memory());
+}

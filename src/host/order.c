@@ -197,6 +197,18 @@ static bool record_access(pld_host *host, int32_t device, uint64_t sequence, con
     return true;
 }
 
+bool order_uses(const pld_host *host, const char *low, const char *high)
+{
+    const host_order *order = &host->w->order;
+    for (int64_t i = 0; i < order->access_count; ++i) {
+        const host_access *a = &order->accesses[i];
+        if (a->range.low < high && low < a->range.high &&
+            !segment_dispatch_done(segment_rank(&host->w->seg, a->device), a->sequence))
+            return true;
+    }
+    return false;
+}
+
 /* ---- a dispatch ---- */
 
 bool order_collect(pld_host *host, int32_t device, const pld_function *wrapper, const pld_arg *args,

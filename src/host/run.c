@@ -49,6 +49,7 @@ static void host_destroy(pld_host *host)
     alloc_free(host->args);
     alloc_free(host->windows);
     alloc_free(host->created);
+    alloc_free(host->ended);
 }
 
 static void run_free(pypto_run *run)

@@ -244,9 +244,51 @@ pypto_status stage_in(pld_host *host)
     return STATUS_OK;
 }
 
+static char *block_start(const pld_host *host, int64_t offset)
+{
+    const segment *seg = &host->w->seg;
+    return seg->base + seg->set->staging_offset + offset;
+}
+
+/* Gives back what has ended and is used no more. In their order, so that each look is a short one. */
+static void reclaim(pld_host *host)
+{
+    int32_t idle = 0;
+    for (; idle < host->ended_count; ++idle) {
+        const heap_block block = host->ended[idle];
+        const char *start = block_start(host, block.offset);
+        if (order_uses(host, start, start + block.bytes))
+            break;
+        for (int32_t i = 0; i < host->created_count; ++i) {
+            if (host->created[i].offset != block.offset)
+                continue;
+            host->created[i] = host->created[--host->created_count];
+            break;
+        }
+        heap_give(&host->w->staging, block.offset, block.bytes);
+    }
+    host->ended_count -= idle;
+    memmove(host->ended, host->ended + idle, (size_t)host->ended_count * sizeof *host->ended);
+}
+
+bool stage_end(pld_host *host, const char *block)
+{
+    if (!alloc_grow(host->ended, host->ended_capacity, host->ended_count + 1))
+        return false;
+    for (int32_t i = host->created_count - 1; i >= 0; --i) {
+        if (block_start(host, host->created[i].offset) != block)
+            continue;
+        host->ended[host->ended_count++] = host->created[i];
+        break;
+    }
+    return true;
+}
+
 pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
 {
     pypto_worker *w = host->w;
+    if (host->ended_count > 0)
+        reclaim(host);
     if (!alloc_grow(host->created, host->created_capacity, host->created_count + 1))
         return diag_no_memory();
     const int64_t taken = bytes > 0 ? bytes : 1;
@@ -255,7 +297,7 @@ pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
     if (!status_ok(status))
         return status;
     host->created[host->created_count++] = (heap_block){offset, taken};
-    *block = w->seg.base + w->seg.set->staging_offset + offset;
+    *block = block_start(host, offset);
     return STATUS_OK;
 }
 

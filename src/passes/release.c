@@ -4,9 +4,9 @@
  * A tensor ends with its block if nothing can reach it afterwards. Variables are places, so we collect those
  * that may hold it or a view of it, and each of them has to live within the block: the first statement that
  * mentions it assigns it, and all others stand below the block of that one. What a later turn, a statement
- * behind the loop or a caller may still see does not, and stays until the dispatch ends.
+ * behind the loop or a caller may still see does not, and stays until the dispatch, or the call, ends.
  *
- * The runtime waits for tasks that use the memory (runtime/task). A turn that leaves its block early ends its
+ * The runtime waits for tasks, or dispatches, that use the memory (runtime/task, host/staging). A turn that leaves its block early ends its
  * tensors in front of the break or continue. */
 #include "base/diag.h"
 #include "ops/ops.h"
@@ -123,7 +123,8 @@ static void put_ends(ending *e, ir_block *block, int64_t from, const ir_stmt *ma
     if (last == IR_RETURN || !(is_home || leaves))
         return;
     ir_stmt *end = ir_stmt_create(e->p, block, IR_DO, made->span);
-    end->op_def = op_get(OP_RELEASE_TENSOR);
+    end->op_def =
+        op_get(e->f->plane == PLD_PLANE_HOST ? OP_HOST_RELEASE_TENSOR : OP_RELEASE_TENSOR);
     end->operand_count = 1;
     end->operands = arena_array(e->p->a, ir_operand, 1);
     end->operands[0] =
@@ -132,6 +133,12 @@ static void put_ends(ending *e, ir_block *block, int64_t from, const ir_stmt *ma
         return;
     block->items[block->count - 1] = block->items[block->count - 2];
     block->items[block->count - 2] = end;
+}
+
+static bool is_creation(const ir_stmt *s)
+{
+    return s->kind == IR_DO &&
+           (s->op_def->id == OP_CREATE_TENSOR || s->op_def->id == OP_HOST_CREATE_TENSOR);
 }
 
 static void visit_block(ending *e, ir_block *block, bool in_loop)
@@ -143,7 +150,7 @@ static void visit_block(ending *e, ir_block *block, bool in_loop)
         visit_block(e, &s->body, in_loop || loops);
         visit_block(e, &s->orelse, in_loop);
         int64_t definitions = 0;
-        if (in_loop && s->kind == IR_DO && s->op_def->id == OP_CREATE_TENSOR && s->target != NULL &&
+        if (in_loop && is_creation(s) && s->target != NULL &&
             ir_definition(&e->f->body, s->target, &definitions) == s && definitions == 1 &&
             ends_with(e, block, s->target))
             put_ends(e, block, i + 1, s, true);
@@ -155,8 +162,7 @@ pypto_status pass_release(ir_program *p)
     ending e = {.p = p};
     for (int64_t i = 0; i < p->functions.count; i++) {
         e.f = p->functions.items[i];
-        if (e.f->plane != PLD_PLANE_HOST)
-            visit_block(&e, &e.f->body, false);
+        visit_block(&e, &e.f->body, false);
     }
     return STATUS_OK;
 }

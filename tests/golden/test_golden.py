@@ -16,6 +16,7 @@ PROGRAMS = {
     "quickstart": (ROOT / "examples" / "quickstart.py", "orchestrator"),
     "tasks": (HERE / "tasks.py", "host"),
     "collectives": (HERE / "collectives.py", "host"),
+    "results": (HERE / "results.py", "host"),
 }
 
 

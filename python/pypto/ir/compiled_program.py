@@ -63,7 +63,7 @@ class ParameterInfo:
 ParamInfo = ParameterInfo
 
 
-def _zeros_like_these(args: tuple[Any, ...]) -> Any:
+def zeros_like_these(args: tuple[Any, ...]) -> Any:
     """What makes a zeroed tensor for a parameter: of the library that the arguments are from."""
     of_torch = any(type(arg).__module__.partition(".")[0] == "torch" for arg in args)
     torch = sys.modules.get("torch")
@@ -309,7 +309,7 @@ class Runnable:
                 f"{self.name} expects {count} (in-place){alternative} arguments "
                 f"({', '.join(self.param_names)}), got {len(args)}"
             )
-        make = _zeros_like_these(args)
+        make = zeros_like_these(args)
         given, made = iter(args), []
         whole: list[Any] = []
         for parameter in self.parameters:
