@@ -80,7 +80,7 @@ PYPTO_API int64_t pypto_dtype_size(pypto_dtype dtype, int64_t elems);
 /* Whether an argument of type `carrier` may bring the elements of a parameter of type `dtype`: the same type,
  * or UINT8 for a type that is for storage only; elements that lie two in a byte come as UINT8 of half the
  * last extent, and in no other way. Unsigned elements of 16 bits or more may come as signed ones with the
- * same bits: PyTorch has long had no others. */
+ * same bits: PyTorch has long had no others. Those of INDEX come as INT64. */
 PYPTO_API bool pypto_dtype_carries(pypto_dtype carrier, pypto_dtype dtype);
 
 /* A place in the user's source: lines count from 1, columns from 0 as Python's `ast` counts them.

@@ -69,6 +69,41 @@ _ELEMENTS: dict[str, DataType] = {
     "float4_e2m1fn_x2": DTYPES["UINT8"],  # the bytes of pairs
 }
 
+# What the elements of a host tensor are called, by our name where it is not that in small letters; the best comes first. Where
+# a library has no such type it is signed numbers of the same bits, or bytes (pypto_dtype_carries() of <pypto/types.h>).
+_HOST_NAMES: dict[str, tuple[str, ...]] = {
+    "BF16": ("bfloat16",),
+    "FP16": ("float16",),
+    "FP32": ("float32",),
+    "FP4": ("uint8",),
+    "FP8E4M3FN": ("float8_e4m3fn", "uint8"),
+    "FP8E5M2": ("float8_e5m2", "uint8"),
+    "FP8E8M0": ("float8_e8m0fnu", "uint8"),
+    "INDEX": ("int64",),
+    "INT4": ("uint8",),
+    "UINT16": ("uint16", "int16"),
+    "UINT32": ("uint32", "int32"),
+    "UINT4": ("uint8",),
+    "UINT64": ("uint64", "int64"),
+}
+
+
+def host_zeros(library: Any, shape: list[int], dtype: DataType) -> Any:
+    """A tensor of zeros for a parameter, of torch or NumPy: the module `library`. TypeError where that has none like it."""
+    if dtype.get_bit() < 8 and dtype.name != "BOOL":  # two elements in a byte
+        shape = [*shape[:-1], shape[-1] // 2]
+    for name in _HOST_NAMES.get(dtype.name, (dtype.name.lower(),)):
+        try:
+            element = getattr(library, name) if library.__name__ == "torch" else library.dtype(name)
+        except (AttributeError, TypeError):
+            continue
+        return library.zeros(shape, dtype=element)
+    from .errors import TypeError as PyptoTypeError
+
+    raise PyptoTypeError(
+        f"{library.__name__} has no element type for {dtype}: pass the output, too, or tensors of torch"
+    )
+
 
 def _of_torch(dtype: Any) -> bool:
     torch = sys.modules.get("torch")

@@ -49,7 +49,8 @@ bool pypto_dtype_carries(pypto_dtype carrier, pypto_dtype dtype)
     case PYPTO_UINT4: return carrier == PYPTO_UINT8;
     case PYPTO_UINT16: return carrier == dtype || carrier == PYPTO_INT16;
     case PYPTO_UINT32: return carrier == dtype || carrier == PYPTO_INT32;
-    case PYPTO_UINT64: return carrier == dtype || carrier == PYPTO_INT64;
+    case PYPTO_UINT64:
+    case PYPTO_INDEX: return carrier == dtype || carrier == PYPTO_INT64;
     default: return carrier == dtype;
     }
 }

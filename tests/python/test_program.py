@@ -173,6 +173,54 @@ def test_compiled_object(tmp_path):
         run(1, 2, 3)
 
 
+MOVE = """
+import pypto.language as pl
+
+
+@pl.program
+class Move:
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(self, x: pl.Tensor[[8, 64], pl.{dtype}], y: pl.Out[pl.Tensor[[8, 64], pl.{dtype}]]) -> pl.Tensor[[8, 64], pl.{dtype}]:
+        return pl.store(pl.load(x, [0, 0], [8, 64]), [0, 0], y)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def orch(self, x: pl.Tensor[[8, 64], pl.{dtype}], y: pl.Out[pl.Tensor[[8, 64], pl.{dtype}]]) -> pl.Tensor[[8, 64], pl.{dtype}]:
+        return self.kernel(x, y)
+"""
+# What tensors of a type are made of where torch or NumPy may not have it: of those that are not here, bytes.
+HOSTS = {
+    "INDEX": "int64",
+    "UINT16": "int16",
+    "UINT32": "int32",
+    "UINT64": "int64",
+    "BF16": "bfloat16",
+    "FP16": "float16",
+    "BOOL": "bool",
+    "INT8": "int8",
+}
+HALVES = ("FP4", "INT4", "UINT4")
+
+
+def bytes_of(x):
+    return (x.view(torch.uint8) if isinstance(x, torch.Tensor) else x.view(np.uint8)).tolist()
+
+
+@pytest.mark.parametrize("library", [torch.from_numpy, np.asarray])
+@pytest.mark.parametrize("dtype", [*HOSTS, "UINT8", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", *HALVES])
+def test_outputs_of_every_element_type_are_made(dtype, library):
+    run = ir.compile(from_text(MOVE.format(dtype=dtype))["Move"], platform="cpu")
+    x = library(np.arange(8 * 64).reshape(8, 64)[:, : 32 if dtype in HALVES else 64].copy() % 2)
+    element = HOSTS.get(dtype, "uint8")
+    if library is np.asarray and dtype == "BF16":
+        with pytest.raises(TypeError, match="numpy has no element type for bfloat16"):
+            run(x)
+        return
+    x = x.to(getattr(torch, element)) if library is torch.from_numpy else x.astype(element)
+    y = run(x)
+    assert type(y) is type(x) and y.shape == x.shape
+    assert bytes_of(y) == bytes_of(x)
+
+
 def test_return_style_needs_known_extents():
     with pytest.raises(ValueError, match="contains dynamic dimensions"):
         compiled(allreduce(8), 2)(torch.ones(2, 1, 8))

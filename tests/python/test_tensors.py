@@ -92,6 +92,14 @@ def test_unsigned_elements_come_as_signed_ones_with_the_same_bits(library, bits)
     np.testing.assert_array_equal(outputs.view(exact.dtype), exact)
 
 
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+def test_elements_of_index_come_as_int64(library):
+    inputs = np.array([[0, -1, 2**62, 7, 8, 9]] * 2, np.int64)
+    outputs = np.zeros_like(inputs)
+    run(library(inputs), library(outputs), pl.INDEX)
+    np.testing.assert_array_equal(outputs, inputs)
+
+
 @pytest.mark.parametrize("given, declared", [(np.uint32, pl.INT32), (np.int16, pl.UINT32), (np.int8, pl.UINT16)])
 def test_other_element_types_are_refused(given, declared):
     inputs = ramp(given)

@@ -11,7 +11,7 @@ import os
 import sys
 
 from .. import _core
-from .._dtypes import DTYPES, DataType
+from .._dtypes import DataType, host_zeros
 from .._jit import (
     _lint_of,
     _settings_of,
@@ -66,21 +66,12 @@ ParamInfo = ParameterInfo
 def zeros_like_these(args: tuple[Any, ...]) -> Any:
     """What makes a zeroed tensor for a parameter: of the library that the arguments are from."""
     of_torch = any(type(arg).__module__.partition(".")[0] == "torch" for arg in args)
-    torch = sys.modules.get("torch")
-    if torch is not None and (of_torch or not args):
-        return lambda p: torch.zeros(p.shape, dtype=getattr(torch, _TORCH.get(p.dtype.name, "_")))
+    library = sys.modules.get("torch")
+    if library is None or (args and not of_torch):
+        import numpy
 
-    import numpy
-
-    return lambda p: numpy.zeros(p.shape, dtype=_NUMPY.get(p.dtype.name) or str(p.dtype))
-
-
-_TORCH = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "BOOL": "bool"} | {
-    name: name.lower() for name in DTYPES if name.startswith(("INT", "UINT")) and name[-1].isdigit()
-}
-_NUMPY = {"FP32": "float32", "FP16": "float16", "BOOL": "bool"} | {
-    name: name.lower() for name in DTYPES if name.startswith(("INT", "UINT")) and name[-1].isdigit()
-}
+        library = numpy
+    return lambda p: host_zeros(library, p.shape, p.dtype)
 
 
 class Runnable:
