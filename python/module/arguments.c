@@ -67,7 +67,9 @@ static frontend_arg described(const held_argument *held)
         arg.ndim = argument->tensor.ndim;
         memcpy(arg.shape, argument->tensor.shape, sizeof arg.shape);
         break;
-    case PLD_ARG_INT: arg.kind = held->boolean ? FRONTEND_BOOL : FRONTEND_INT; break;
+    case PLD_ARG_INT:
+        arg.kind = held->boolean ? FRONTEND_BOOL : held->beyond ? FRONTEND_UINT : FRONTEND_INT;
+        break;
     case PLD_ARG_FLOAT: arg.kind = FRONTEND_FLOAT; break;
     }
     return arg;

@@ -56,8 +56,11 @@ bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; *ids != NULL && i < size; i++) {
         long id = PyLong_AsLong(PyList_GetItem(list, i));
-        if (id == -1 && PyErr_Occurred())
-            return false;
+        if (id == -1 && PyErr_Occurred()) { /* the list was changed behind its check */
+            PyErr_Clear();
+            return errors_refuse(DIAG_BAD_DEVICE_IDS, NULL, "device_ids[%lld] is no device id",
+                                 (long long)i);
+        }
         if (id < 0 || id > INT32_MAX)
             return errors_refuse(DIAG_BAD_DEVICE_IDS, NULL, "%ld is no device id", id);
         (*ids)[i] = (int32_t)id;

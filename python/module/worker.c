@@ -7,6 +7,8 @@
 #include "worker_set.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct worker_object {
     PyObject_HEAD worker_set *set; /* a reference */
@@ -368,6 +370,15 @@ static PyObject *worker_free(PyObject *object, PyObject *args)
     return result;
 }
 
+/* Whether all of these bytes are in pages of this process. Asked for no other effect: MS_ASYNC has none. */
+static bool is_mapped(uint64_t address, int64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), low = address & ~(page - 1);
+    uint64_t high;
+    return !__builtin_add_overflow(address, (uint64_t)bytes, &high) &&
+           msync((void *)(uintptr_t)low, (size_t)(high - low), MS_ASYNC) == 0;
+}
+
 static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
 {
     worker_set *set = ((worker_object *)object)->set;
@@ -376,7 +387,16 @@ static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
     if (!PyArg_ParseTuple(args, behind ? "KKL:copy" : "KKL:fill", &target, &source, &bytes) ||
         !(behind ? set_enter_alone(set, "copy") : set_enter(set, "fill")))
         return NULL;
-    if (bytes > 0) {
+    const uint64_t wrong = !is_mapped(target, bytes)   ? target
+                           : !is_mapped(source, bytes) ? source
+                                                       : 0;
+    if (wrong != 0) {
+        errors_refuse(
+            DIAG_BAD_RESIDENT,
+            "pass the address of memory that this process has: x.data_ptr(), x.ctypes.data",
+            "%lld bytes at the host address %#llx are no memory of this process", bytes,
+            (unsigned long long)wrong);
+    } else if (bytes > 0) {
         Py_BEGIN_ALLOW_THREADS memcpy((void *)(uintptr_t)target, (const void *)(uintptr_t)source,
                                       (size_t)bytes);
         Py_END_ALLOW_THREADS
@@ -385,7 +405,7 @@ static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
         set_leave_alone(set);
     else
         set_leave(set);
-    return Py_NewRef(Py_None);
+    return wrong != 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* copy(target, source, bytes): between memory of ranks and any other, behind the calls in flight */

@@ -33,7 +33,7 @@ _INLINED = frozenset({"@pl.jit.inline", "@pl.jit.opaque"})
 _FUNCTION, _MODULE = type(lambda: None), type(sys)
 _SIMPLE = (bool, int, float, str, list, tuple, type, _MODULE, type(None))
 _OWN_OBJECT = (("self",), ("cls",))  # first parameters of methods
-_NO_ARGUMENTS = (str, bytes, complex, list, tuple, dict, set, type(None))
+_NO_ARGUMENTS = (str, bytes, complex, list, tuple, dict, set, type(None), type(...), type(NotImplemented))
 _VARIADIC = 0x04 | 0x08  # CO_VARARGS, CO_VARKEYWORDS
 
 
@@ -128,6 +128,7 @@ class JITFunction:
         """
         try:
             self._require_entry()
+            platform, device_ids = _settings_of(config, self.__name__)
             if config is not None:
                 _check_compile_options(config, "compile()")
                 if getattr(config, "codegen_only", False):
@@ -136,7 +137,6 @@ class JITFunction:
             worker = None
             if self._plane == _HOST:
                 refuse_residents(self.__name__, given)
-            platform, device_ids = _settings_of(config, self.__name__)
             distributed = getattr(config, "distributed_config", None)
             one_device = self._plane == _CHIP and distributed is None
             if one_device:
@@ -297,6 +297,9 @@ class JITFunction:
         code = self._function.__code__
         if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
             return None
+        names = code.co_varnames[: code.co_argcount]
+        if len(args) > len(names) or kwargs.keys() - set(names):
+            self._arguments(args, kwargs)  # which words the error
         for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
             if isinstance(value, _NO_ARGUMENTS):
                 raise PyptoTypeError(
@@ -312,9 +315,6 @@ class JITFunction:
                         "without sample tensors; pass a number"
                     )
             return self._arguments(args, kwargs)
-        names = code.co_varnames[: code.co_argcount]
-        if len(args) > len(names) or kwargs.keys() - set(names):
-            self._arguments(args, kwargs)  # which words the error
         values: dict[str, Any] = dict.fromkeys(names, ...)
         defaults = self._function.__defaults__ or ()
         values.update(zip(names[len(names) - len(defaults) :], defaults))
@@ -362,13 +362,12 @@ def _settings_of(config: Any, name: str) -> tuple[str, list[int]]:
     """Platform and device ids of a call."""
     if config is None:
         return "a2a3sim", [0]
-    try:
-        distributed = config.distributed_config
-        return config.platform, [0] if distributed is None else distributed.device_ids
-    except AttributeError:
-        raise PyptoTypeError(
-            f"{name}(): config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
-        ) from None
+    module = sys.modules.get("pypto.runtime.run_config")  # who has one has loaded it
+    if module is None or not isinstance(config, module.RunConfig):
+        what = f"the class {config.__name__}" if isinstance(config, type) else type(config).__name__
+        raise PyptoTypeError(f"{name}(): config must be a pypto.runtime.RunConfig, not {what}")
+    distributed = config.distributed_config
+    return config.platform, [0] if distributed is None else distributed.device_ids
 
 
 def _check_compile_options(config: Any, operation: str) -> Any:
@@ -443,6 +442,10 @@ def _title(name: str) -> str:
     return f"{script} {name}".encode("utf-8", "replace").decode()
 
 
+def _with_article(word: str) -> str:
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
 class _Decorator:
     """One decorator, usable as `@d` and as `@d(...)`."""
 
@@ -464,10 +467,9 @@ class _Decorator:
         name = self._name
         for option in options:
             if option not in self._accepts:
-                article = "an" if option[0] in "aeiou" else "a"
                 _source.refuse(
                     _BAD_DECORATOR,
-                    f"{name} does not accept {article} {option}= argument",
+                    f"{name} does not accept {_with_article(option)}= argument",
                     f"it accepts {', '.join(f'{known}=' for known in sorted(self._accepts)) or 'none'}",
                     None,
                     sys._getframe(1),
@@ -528,7 +530,8 @@ def _check_extern(options: dict[str, Any]) -> None:
     for option in options:
         if option not in known:
             raise PyptoTypeError(
-                f"@pl.jit.extern does not accept a {option}= argument; it takes {', '.join(known)}"
+                f"@pl.jit.extern does not accept {_with_article(option)}= argument; "
+                f"it takes {', '.join(known)}"
             )
     core_type = options.get("core_type")
     if core_type not in _EXTERN_SOURCES:

@@ -1,8 +1,10 @@
-"""Misspelt keywords of configuration classes: the error names the nearest right one."""
+"""Configuration classes: a misspelt keyword is answered with the nearest right one, and a field that is set later is checked
+as in the constructor."""
 
 from __future__ import annotations
 
 import functools
+import operator
 
 from .errors import TypeError as PyptoTypeError
 
@@ -11,8 +13,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def integer(value: Any) -> int:
+    """An int, of Python or NumPy; TypeError for anything else, and for True and False."""
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
 def checked(cls: Any) -> Any:
-    """A dataclass whose constructor says what a keyword that it does not have may have meant."""
+    """A dataclass whose constructor says what a keyword that it does not have may have meant, and which no assignment can
+    make one that the constructor would have refused. Its `__post_init__` changes fields through `vars(self)`."""
     init = cls.__init__
 
     @functools.wraps(init)
@@ -27,5 +37,14 @@ def checked(cls: Any) -> Any:
             )
         init(self, *args, **kwargs)
 
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        known = vars(self)
+        if name not in known or name not in cls.__dataclass_fields__:
+            object.__setattr__(self, name, value)
+            return
+        others = {field: known[field] for field in cls.__dataclass_fields__}
+        known.update(vars(cls(**(others | {name: value}))))
+
     cls.__init__ = __init__
+    cls.__setattr__ = __setattr__
     return cls

@@ -38,7 +38,7 @@ _chosen = BackendType.Ascend910B
 
 def checked_platform(platform: Any) -> str:
     """The platform, if there is one of that name; else ValueError."""
-    if platform not in PLATFORMS:
+    if not isinstance(platform, str) or platform not in PLATFORMS:
         raise PyptoValueError(
             f"Invalid platform {platform!r}; it must be one of {', '.join(PLATFORMS)}"
         )
@@ -53,16 +53,17 @@ def backend_of(platform: str) -> BackendType:
 def checked_backend(backend: Any) -> BackendType:
     """A BackendType, or the name of one, as a BackendType."""
     name = getattr(backend, "name", backend)
-    if name not in BACKENDS:
+    if not isinstance(name, str) or name not in BACKENDS:
         raise PyptoValueError(f"backend_type must be one of {', '.join(BACKENDS)}, got {backend!r}")
     return BackendType[name]
 
 
 def platform_for(platform: Any, backend: Any) -> str:
     """The platform of a compile: the one that is given, else the simulator of the backend, else of the chosen one."""
-    if platform is not None:
-        return checked_platform(platform)
+    given = None if platform is None else checked_platform(platform)
     wanted = _chosen if backend is None else checked_backend(backend)
+    if given is not None:
+        return given
     return "a5sim" if wanted is BackendType.Ascend950 else "a2a3sim"
 
 

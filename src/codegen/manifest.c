@@ -53,6 +53,7 @@ static void add_arg(text *out, const frontend_arg *arg)
         text_add(out, "\n");
         break;
     case FRONTEND_INT: text_printf(out, "int %lld\n", (long long)arg->integer); break;
+    case FRONTEND_UINT: text_printf(out, "uint %lld\n", (long long)arg->integer); break;
     case FRONTEND_BOOL: text_printf(out, "bool %d\n", arg->integer != 0); break;
     case FRONTEND_FLOAT:
         text_printf(out, "float %llu\n", (unsigned long long)bits_of(arg->real));
@@ -234,8 +235,9 @@ static bool read_arg(reader *r, frontend_arg *arg)
     *arg = (frontend_arg){0};
     if (read_exactly(r, "tensor "))
         return read_tensor(r, arg);
-    if (read_exactly(r, "int ")) {
-        arg->kind = FRONTEND_INT;
+    const bool is_large = read_exactly(r, "uint ");
+    if (is_large || read_exactly(r, "int ")) {
+        arg->kind = is_large ? FRONTEND_UINT : FRONTEND_INT;
         return read_int(r, &arg->integer) && read_exactly(r, "\n");
     }
     if (read_exactly(r, "bool ")) {
@@ -327,7 +329,8 @@ static bool same_arg(const frontend_arg *x, const frontend_arg *y)
     if (x->kind != y->kind)
         return false;
     switch (x->kind) {
-    case FRONTEND_INT: return x->integer == y->integer;
+    case FRONTEND_INT:
+    case FRONTEND_UINT: return x->integer == y->integer;
     case FRONTEND_BOOL: return (x->integer != 0) == (y->integer != 0);
     case FRONTEND_FLOAT: return bits_of(x->real) == bits_of(y->real);
     case FRONTEND_OPEN:

@@ -45,6 +45,7 @@ static given_param *entry_given(arena *a, const frontend_arg *args, int32_t coun
                 given[i].type.shape[d] = ir_int(a, arg->shape[d]);
             break;
         case FRONTEND_INT: given[i].number = ir_int(a, arg->integer); break;
+        case FRONTEND_UINT: given[i].number = ir_int_of(a, arg->integer, PYPTO_UINT64); break;
         case FRONTEND_FLOAT: given[i].number = ir_float(a, arg->real); break;
         case FRONTEND_BOOL: given[i].number = ir_bool(a, arg->integer != 0); break;
         case FRONTEND_OPEN:
@@ -64,11 +65,11 @@ static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend
     if (arg->kind == FRONTEND_OPEN || arg->kind == FRONTEND_RUNTIME)
         return;
     pypto_dtype dtype = param->type.dtype;
-    const char *given = arg->kind == FRONTEND_TENSOR ? "a tensor"
-                        : arg->kind == FRONTEND_INT  ? "an int"
-                        : arg->kind == FRONTEND_BOOL ? "a bool"
-                                                     : "a float";
-    bool is_int = arg->kind == FRONTEND_INT;
+    const char *given = arg->kind == FRONTEND_TENSOR  ? "a tensor"
+                        : arg->kind == FRONTEND_BOOL  ? "a bool"
+                        : arg->kind == FRONTEND_FLOAT ? "a float"
+                                                      : "an int";
+    bool is_large = arg->kind == FRONTEND_UINT, is_int = arg->kind == FRONTEND_INT || is_large;
     bool fits = dtype == PYPTO_BOOL  ? arg->kind == FRONTEND_BOOL
                 : ir_is_float(dtype) ? is_int || arg->kind == FRONTEND_FLOAT
                                      : is_int;
@@ -76,10 +77,13 @@ static void check_entry_scalar(frontend *fe, const ir_var *param, const frontend
         report(fe, DIAG_ARGUMENT_TYPE, param->span, "pass a number of that kind",
                "argument '%s' is %s, but its parameter is %s %s scalar", param->name, given,
                text_article(pypto_dtype_name(dtype)), pypto_dtype_name(dtype));
-    else if (is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
+    else if (is_large ? ir_is_integer(dtype) && dtype != PYPTO_UINT64
+                      : is_int && ir_is_integer(dtype) && !dtype_holds(dtype, arg->integer))
         report(fe, DIAG_ARGUMENT_TYPE, param->span,
                "pass a smaller number, or declare a wider type",
-               "argument '%s': %lld does not fit %s", param->name, (long long)arg->integer,
+               "argument '%s': %s does not fit %s", param->name,
+               is_large ? arena_printf(fe->a, "%llu", (unsigned long long)arg->integer)
+                        : arena_printf(fe->a, "%lld", (long long)arg->integer),
                pypto_dtype_name(dtype));
 }
 

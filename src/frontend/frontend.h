@@ -74,6 +74,7 @@ typedef struct frontend_embedder {
 typedef enum frontend_arg_kind {
     FRONTEND_TENSOR,
     FRONTEND_INT,
+    FRONTEND_UINT, /* from 2^63 on: `integer` is the bits of a uint64_t */
     FRONTEND_FLOAT,
     FRONTEND_BOOL,
     FRONTEND_OPEN,   /* not given: a tensor as it is annotated; a scalar needs a value */

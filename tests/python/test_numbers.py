@@ -31,8 +31,8 @@ _NUMPY = {"FP16": np.float16, "FP32": np.float32, "BF16": np.float32}
 _kept = {}
 
 
-def echo(dtype, value, function="chip"):
-    """What a program writes that was given the number at run time."""
+def echo_of(dtype, function):
+    """A function that writes the number that it is given, and a tensor for it."""
     if dtype not in _kept:
         stored = "FP32" if dtype == "BF16" else _STORED.get(dtype, dtype)
         word = {"BOOL": "pl.cast(s, pl.INT32)", "BF16": "pl.cast(s, pl.FP32)"}.get(dtype, "s")
@@ -42,7 +42,13 @@ def echo(dtype, value, function="chip"):
     y = np.zeros(2, stored)
     if function == "host":
         y = y.reshape(1, 2)
-    names[function].compile(config=RunConfig(platform="cpu"), s=pl.RUNTIME)(y, value)
+    return names[function], y
+
+
+def echo(dtype, value, function="chip"):
+    """What a program writes that was given the number at run time."""
+    made, y = echo_of(dtype, function)
+    made.compile(config=RunConfig(platform="cpu"), s=pl.RUNTIME)(y, value)
     return y.reshape(2)[0]
 
 
@@ -111,6 +117,29 @@ def test_numbers_of_ctypes(dtype):
 
 
 # ---- numbers that a program was compiled for ----
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("function", ["chip", "host"])
+def test_integers_of_functions(dtype, function):
+    """What a call of a function bakes in, is cut to no fewer bits either."""
+    least, most = INTEGERS[dtype]
+    made, y = echo_of(dtype, function)
+    for value in (least, most):
+        made(y, value, config=RunConfig(platform="cpu"))
+        assert y.reshape(2)[0] == value
+    for value in (least - 1, most + 1, 2**64 - 1 if most < 2**63 else -1):
+        for start in (made, made.compile, made.lower):
+            with pytest.raises(TypeError, match=f"'s'.*({value} does not fit {dtype.lower()}|does not fit in 64 bits)"):
+                start(y, value, config=RunConfig(platform="cpu"))
+        with pytest.raises(TypeError, match="'s'.* does not fit"):
+            made.compile(s=value)
+
+
+def test_large_integers_for_floats():
+    made, y = echo_of("FP32", "chip")
+    made(y, 2**63, config=RunConfig(platform="cpu"))
+    assert y[0] == 2.0**63
 
 
 def test_a_call_must_agree_with_the_compile():

@@ -677,10 +677,12 @@ static manifest_variant variant_of(arena *a, int64_t extent, const char *value)
     frontend_arg tensor = {
         .kind = FRONTEND_TENSOR, .dtype = PYPTO_BF16, .ndim = 2, .shape = {-1, extent}};
     frontend_arg number = {.kind = FRONTEND_INT, .integer = INT64_MIN};
+    frontend_arg large = {.kind = FRONTEND_UINT, .integer = INT64_MIN}; /* 2^63 */
     frontend_arg real = {.kind = FRONTEND_FLOAT, .real = -0.1};
     frontend_arg truth = {.kind = FRONTEND_BOOL, .integer = 1};
     vec_push(a, &v.pattern, tensor);
     vec_push(a, &v.pattern, number);
+    vec_push(a, &v.pattern, large);
     vec_push(a, &v.pattern, real);
     vec_push(a, &v.pattern, truth);
     frontend_fact fact = {3, "name", value};
@@ -709,7 +711,8 @@ static void manifests_survive_their_text(void **state)
     assert_true(read.variants[0].from_annotations);
     assert_int_equal(read.variants[0].pattern.items[0].shape[1], 10);
     assert_int_equal(read.variants[0].pattern.items[1].integer, INT64_MIN);
-    assert_true(read.variants[0].pattern.items[2].real == -0.1);
+    assert_int_equal(read.variants[0].pattern.items[2].kind, FRONTEND_UINT);
+    assert_true(read.variants[0].pattern.items[3].real == -0.1);
     assert_string_equal(read.variants[0].facts.items[0].value, "string \"a b\n100%\xc3\xb6\"");
     text again = {.a = l.a};
     manifest_print(&again, &read);

@@ -24,8 +24,8 @@ from ..backend import (
 from ..errors import FileNotFoundError as PyptoFileNotFoundError, TypeError as PyptoTypeError
 from . import sub_workers
 from .distributed_config import DistributedConfig
-from .folder import Folder, file_name
-from .options import PassDumpLevel
+from .folder import Folder, file_name, path_of
+from .options import PassDumpLevel, checked_threads
 from .sidecar import COMPILED, DISTRIBUTED, Sidecar, check_against, read
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -338,7 +338,7 @@ def reload(
     folder: Any, platform: Any, backend: Any, config: DistributedConfig | None, distributed: bool
 ) -> tuple[Path, Sidecar, _core.Program, Settings]:
     """The program of a directory. What is given wins over what the directory says."""
-    path = Path(os.path.realpath(folder))
+    path = Path(os.path.realpath(path_of(folder, "dir")))
     sidecar = read(path, DISTRIBUTED if distributed else COMPILED, PLATFORMS, BACKENDS)
     if platform is not None:
         sidecar.platform = checked_platform(platform)
@@ -351,6 +351,7 @@ def reload(
             raise PyptoTypeError(
                 f"distributed_config must be a pypto.ir.DistributedConfig, not {type(config).__name__}"
             )
+        checked_threads(config.aicpu_thread_num, sidecar.platform)
         sidecar.distributed_config = config
     if not _was_compiled(path, distributed):
         raise not_runnable(path)

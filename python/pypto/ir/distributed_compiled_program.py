@@ -116,10 +116,10 @@ class DistributedCompiledProgram(Runnable):
         """Workers that stay, for this program and `extra_compiled`. The other parameters are those of
         `DistributedWorker`: config, persistent, reset_persistent_windows, callbacks, sub_worker_overrides,
         startup_timeout_s, shared_only."""
-        from ..runtime import DistributedWorker
+        from ..runtime.distributed_worker import DistributedWorker, listed
 
         return DistributedWorker(
-            [self, *extra_compiled],
+            [self, *listed(extra_compiled)],
             config,
             persistent=persistent,
             reset_persistent_windows=reset_persistent_windows,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 
-from .._keywords import checked
+from .._keywords import checked, integer
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 
@@ -29,12 +28,13 @@ class DistributedConfig:
     aicpu_thread_num: int = 0
 
     def __post_init__(self) -> None:
+        ids = self.device_ids
         try:
-            self.device_ids = [operator.index(device) for device in self.device_ids]
+            if isinstance(ids, (bytes, dict, set, frozenset)):  # iterable, but no list of ranks
+                raise TypeError
+            vars(self)["device_ids"] = [integer(device) for device in ids]
         except TypeError:
-            raise PyptoTypeError(
-                f"device_ids must be a list of integers, got {self.device_ids!r}"
-            ) from None
+            raise PyptoTypeError(f"device_ids must be a list of integers, got {ids!r}") from None
         if not self.device_ids:
             raise PyptoValueError("device_ids must not be empty: give one id per device")
         if min(self.device_ids) < 0:
@@ -45,8 +45,10 @@ class DistributedConfig:
             raise PyptoValueError(f"device_ids must be distinct, got {self.device_ids}")
         for name in ("num_sub_workers", "aicpu_thread_num"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise PyptoTypeError(f"{name} must be an integer, got {value!r}")
+            try:
+                vars(self)[name] = integer(value)
+            except TypeError:
+                raise PyptoTypeError(f"{name} must be an integer, got {value!r}") from None
         if not isinstance(self.runtime, str):
             raise PyptoTypeError(f"runtime must be a name, got {self.runtime!r}")
         if self.num_sub_workers < 0:

@@ -11,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-from ..errors import ValueError as PyptoValueError
+from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -33,6 +33,19 @@ def file_name(name: str) -> str:
     return f"{kept}_{_core.digest(name.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
+def path_of(value: Any, name: str) -> str:
+    """A path that the caller gives, as a string."""
+    try:
+        path = os.fsdecode(value)
+        if b"\0" not in os.fsencode(path):
+            return path
+    except TypeError:
+        raise PyptoTypeError(f"{name} must be a path, not {type(value).__name__}") from None
+    except UnicodeEncodeError:
+        pass
+    raise PyptoValueError(f"{name} must be a path, which {value!r} cannot be")
+
+
 class Folder:
     """A context manager; `path` is absolute, without symbolic links."""
 
@@ -43,12 +56,13 @@ class Folder:
     @classmethod
     def at(cls, path: Any) -> Folder:
         """The directory that the user has named, made if it is not there, with its parents. Nothing in it is removed."""
+        path = path_of(path, "output_dir")
         try:
             os.makedirs(path, 0o700, exist_ok=True)
             return cls(Path(os.path.realpath(path)))
         except OSError as error:
             raise OSError(
-                error.errno, f"output_dir cannot be used: {error.strerror}", os.fspath(path)
+                error.errno, f"output_dir cannot be used: {error.strerror}", path
             ) from None
 
     @classmethod

@@ -84,7 +84,7 @@ def chosen(name: str, value: Any, words: Any, otherwise: Any = None) -> Any:
 
 def flag(name: str, value: Any, optional: bool = False) -> Any:
     """True or False, also as 1 or 0; None as well where the option is optional."""
-    if isinstance(value, int) and value in (0, 1):
+    if isinstance(value, int) and value in (0, 1) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
     if optional and value is None:
         return None
@@ -124,7 +124,11 @@ class PassContext:
         memory_planner: Any = None,
         runtime: Any = None,
     ) -> None:
-        self.instruments: list[Any] = list(instruments)
+        try:
+            self.instruments: list[Any] = list(instruments)
+        except TypeError:
+            what = type(instruments).__name__
+            raise PyptoTypeError(f"instruments must be a list, not {what}") from None
         self.verification_level: VerificationLevel | None = chosen("verification_level", verification_level, VerificationLevel)
         self.diagnostic_phase: DiagnosticPhase | None = chosen("diagnostic_phase", diagnostic_phase, DiagnosticPhase)
         self.disabled_diagnostics: Any = disabled_diagnostics

@@ -13,7 +13,9 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from ..ir.options import flag
 from . import host_memory
+from ._numbers import is_int
 from .registration import RegistrationHandle, Registrations
 from .run_config import RunConfig
 from .runtime_base import MemoryWorker, close_at_exit, closed_error
@@ -59,7 +61,7 @@ class ChipWorker(MemoryWorker):
         auto_init: bool | None = None,
     ) -> None:
         super().__init__()
-        if level != _LEVEL:
+        if not is_int(level) or level != _LEVEL:
             raise PyptoValueError(f"ChipWorker only supports level=2, got {level!r}")
         if config is not None and not isinstance(config, RunConfig):
             raise PyptoTypeError(
@@ -70,12 +72,14 @@ class ChipWorker(MemoryWorker):
         self.platform: str = config.platform
         self.device_id: int = config.device_id
         self.runtime: str = runtime
-        self.enable_sdma: bool = enable_sdma
+        if not isinstance(runtime, str):
+            raise PyptoTypeError(f"runtime must be a name, got {runtime!r}")
+        self.enable_sdma: bool = flag("enable_sdma", enable_sdma)
         self._lock = threading.Lock()
         self._initialized = False
         self._cids: dict[_core.Program, int] = {}
         self._registrations = Registrations()
-        if auto_init is not False:
+        if flag("auto_init", auto_init, optional=True) is not False:
             self.init()
 
     # ---- its life ----
@@ -259,12 +263,12 @@ class ChipWorker(MemoryWorker):
     # ---- memory ----
 
     def _check_worker_id(self, worker_id: Any) -> None:
-        if worker_id != 0 or isinstance(worker_id, bool):
+        if not is_int(worker_id) or worker_id != 0:
             raise PyptoValueError(f"ChipWorker only supports worker_id=0, got {worker_id!r}")
 
-    def _allocation(self, ptr: Any, worker_id: Any) -> Any:
+    def _allocation(self, ptr: Any, worker_id: Any, name: str) -> Any:
         self._check_worker_id(worker_id)
-        return super()._allocation(ptr, worker_id)
+        return super()._allocation(ptr, worker_id, name)
 
     def free_tensor(self, tensor: DeviceTensor, *, worker_id: int = 0) -> None:
         """Frees a tensor that alloc_tensor() gave. Again: does nothing. ValueError for another worker_id than 0 and for a

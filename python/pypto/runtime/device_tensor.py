@@ -91,8 +91,8 @@ class StackedDeviceTensor:
         _element: str | None
 
     def __post_init__(self) -> None:
-        for name in ("shards", "worker_ids"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name, of in (("shards", "DeviceTensors"), ("worker_ids", "ranks")):
+            object.__setattr__(self, name, as_tuple(getattr(self, name), name, of))
         object.__setattr__(self, "full_shape", checked_stack_shape(self.full_shape))
         count = self.full_shape[0]
         if len(self.shards) != count:
@@ -201,14 +201,19 @@ def refuse_without_worker(name: str, arguments: Iterable[Any]) -> None:
 # ---- checks ----
 
 
+def as_tuple(values: Any, name: str, of: str) -> tuple[Any, ...]:
+    """A sequence that the caller gives. What has no order is none, and the characters of a text are not meant."""
+    try:
+        if isinstance(values, (str, bytes, dict, set, frozenset)):
+            raise TypeError
+        return tuple(values)
+    except TypeError:
+        raise PyptoTypeError(f"{name} must be a sequence of {of}, got {values!r}") from None
+
+
 def _extents(shape: Any) -> tuple[Any, ...]:
     """A single int is the shape of a vector."""
-    if is_int(shape):
-        return (shape,)
-    try:
-        return tuple(shape)
-    except TypeError:
-        raise PyptoTypeError(f"shape must be a sequence of ints, got {shape!r}") from None
+    return (shape,) if is_int(shape) else as_tuple(shape, "shape", "ints")
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:

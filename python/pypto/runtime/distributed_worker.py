@@ -18,6 +18,7 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from ..ir.options import flag
 from . import _telling, sub_workers
 from ._numbers import is_finite, is_seconds
 from .registration import RegistrationHandle, Registrations
@@ -141,9 +142,12 @@ class DistributedWorker(StackedMemory):
         self._closed = True  # until it is made
         self._close_complete = True
         callbacks = _merged_callbacks(callbacks, sub_worker_overrides)
-        if reset_persistent_windows and not persistent:
+        persistent = flag("persistent", persistent)
+        resets = flag("reset_persistent_windows", reset_persistent_windows, optional=True)
+        shared_only = flag("shared_only", shared_only, optional=True)
+        if resets and not persistent:
             raise PyptoValueError("reset_persistent_windows=True requires persistent=True")
-        keeps = persistent and reset_persistent_windows is False
+        keeps = persistent and resets is False
         self._inherited_host_tensors = _checked_inherited(inherited_host_tensors)
         startup_timeout_ns = _startup_nanoseconds(startup_timeout_s)
         _check_config(config)
@@ -166,7 +170,7 @@ class DistributedWorker(StackedMemory):
             self.device_ids,
             _title(first.name),
             mode,
-            bool(shared_only),
+            shared_only,
             bound,
             startup_timeout_ns,
         )
@@ -442,21 +446,26 @@ def _checked_inherited(tensors: Iterable[Any] | None) -> tuple[Any, ...]:
     return kept
 
 
+def listed(programs: Any) -> list[Any]:
+    """One thing or several, as a list."""
+    if isinstance(programs, (str, bytes, dict)) or getattr(programs, "shape", None) is not None:
+        return [programs]  # things that are no list of programs
+    try:
+        return list(programs)
+    except TypeError:
+        return [programs]
+
+
 def _checked_programs(compiled_or_list: Any) -> list[DistributedCompiledProgram]:
     from ..ir import DistributedCompiledProgram
 
-    if isinstance(compiled_or_list, DistributedCompiledProgram):
-        return [compiled_or_list]
-    try:
-        programs = list(compiled_or_list)
-    except TypeError:
-        programs = [compiled_or_list]
+    programs = listed(compiled_or_list)
     if not programs:
         raise PyptoValueError("DistributedWorker needs at least one compiled program")
     for program in programs:
         if not isinstance(program, DistributedCompiledProgram):
             raise PyptoTypeError(
-                "DistributedWorker takes compiled programs with a host function "
+                "DistributedWorker and prepare(extra_compiled=) take compiled programs with a host function "
                 f"(DistributedCompiledProgram), not {type(program).__name__}"
             )
     first = programs[0]

@@ -21,6 +21,7 @@ from ..ir.options import (
     dump_level,
     flag,
 )
+from ._numbers import is_int, is_seconds
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -100,12 +101,14 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         checked_platform(self.platform)
-        self.backend_type = backend_of(self.platform)
+        known = vars(self)  # what is written here has been checked: `checked` is not to do it again
+        known["backend_type"] = backend_of(self.platform)
         self._check_options()
-        if not _is_int(self.device_id) or self.device_id < 0:
+        if not is_int(self.device_id) or not 0 <= self.device_id < 2**31:
             raise PyptoValueError(
-                f"device_id must be a non-negative integer, got {self.device_id!r}"
+                f"device_id must be a non-negative integer below 2**31, got {self.device_id!r}"
             )
+        known["device_id"] = operator.index(self.device_id)
         if self.distributed_config is not None and not isinstance(
             self.distributed_config, DistributedConfig
         ):
@@ -113,35 +116,36 @@ class RunConfig:
                 "distributed_config must be a pypto.ir.DistributedConfig, "
                 f"not {type(self.distributed_config).__name__}"
             )
-        if self.lint not in _LINT:
+        if not isinstance(self.lint, str) or self.lint not in _LINT:
             raise PyptoValueError(f"lint must be one of {', '.join(_LINT)}, got {self.lint!r}")
-        self.enable_chip_swimlane = _swimlane_level(self.enable_chip_swimlane)
-        self.enable_dump_args = _level("enable_dump_args", self.enable_dump_args, 2)
-        self.enable_pmu = _level("enable_pmu", self.enable_pmu, 2**31 - 1)
+        known["enable_chip_swimlane"] = _swimlane_level(self.enable_chip_swimlane)
+        known["enable_dump_args"] = _level("enable_dump_args", self.enable_dump_args, 2)
+        known["enable_pmu"] = _level("enable_pmu", self.enable_pmu, 2**31 - 1)
         for name, (rule, good) in _RING_RULES.items():
-            setattr(self, name, _checked_ring(name, getattr(self, name), rule, good))
+            known[name] = _checked_ring(name, getattr(self, name), rule, good)
         if self.any_dfx_enabled():
-            self.save_kernels = True
+            known["save_kernels"] = True
 
     def _check_options(self) -> None:
         """The fields that a compile takes."""
         default = OptimizationStrategy.Default
-        self.strategy = chosen("strategy", self.strategy, OptimizationStrategy, default)
+        known = vars(self)
+        known["strategy"] = chosen("strategy", self.strategy, OptimizationStrategy, default)
         dump_level(self.dump_passes)
-        self.diagnostic_phase = chosen("diagnostic_phase", self.diagnostic_phase, DiagnosticPhase)
-        self.memory_planner = chosen("memory_planner", self.memory_planner, MemoryPlanner)
+        known["diagnostic_phase"] = chosen("diagnostic_phase", self.diagnostic_phase, DiagnosticPhase)
+        known["memory_planner"] = chosen("memory_planner", self.memory_planner, MemoryPlanner)
         for name in _FLAGS:
-            setattr(self, name, flag(name, getattr(self, name)))
+            known[name] = flag(name, getattr(self, name))
         for name in ("save_kernels_dir", "golden_data_dir"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, (str, os.PathLike)):
                 raise PyptoTypeError(f"{name} must be a path, got {value!r}")
         for name in ("rtol", "atol"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+            if not is_seconds(value) or not value >= 0:
                 raise PyptoValueError(f"{name} must be a number >= 0, got {value!r}")
         threads = self.aicpu_thread_num
-        if threads is not None and (not _is_int(threads) or threads < 0 or threads == 1):
+        if threads is not None and (not is_int(threads) or threads < 0 or threads == 1):
             raise PyptoValueError(
                 f"aicpu_thread_num must be None, 0 (default) or at least 2, got {threads!r}"
             )
@@ -179,7 +183,7 @@ class RunConfig:
 
     @enable_l2_swimlane.setter
     def enable_l2_swimlane(self, level: int) -> None:
-        _warn_of_alias()
+        _warn_of_alias(4)  # behind `checked`'s assignment
         self.enable_chip_swimlane = _swimlane_level(level)
 
 
@@ -194,7 +198,7 @@ def _accept_alias(init: Any) -> Any:
                 raise PyptoValueError(
                     f"{_ALIAS} is the former name: pass only enable_chip_swimlane"
                 )
-            _warn_of_alias()
+            _warn_of_alias(3)
             kwargs["enable_chip_swimlane"] = kwargs.pop(_ALIAS)
         init(self, *args, **kwargs)
 
@@ -204,14 +208,10 @@ def _accept_alias(init: Any) -> Any:
 RunConfig.__init__ = _accept_alias(RunConfig.__init__)  # type: ignore[method-assign]
 
 
-def _warn_of_alias() -> None:
+def _warn_of_alias(stacklevel: int) -> None:
     warnings.warn(
-        f"{_ALIAS} is deprecated; use enable_chip_swimlane", DeprecationWarning, stacklevel=4
+        f"{_ALIAS} is deprecated; use enable_chip_swimlane", DeprecationWarning, stacklevel=stacklevel
     )
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _swimlane_level(value: Any) -> int:
@@ -262,9 +262,9 @@ def _checked_ring(name: str, value: Any, rule: str, good: Any) -> int | list[int
         if len(value) != 4:
             raise PyptoValueError(f"{name} must have exactly 4 entries, got {len(value)}")
         for entry in value:
-            if not _is_int(entry) or (entry != 0 and not good(entry)):
+            if not is_int(entry) or (entry != 0 and not good(entry)):
                 raise PyptoValueError(f"{name} entries must {rule} or be 0, got {entry!r}")
-        return list(value)
-    if not _is_int(value) or not good(value):
+        return [operator.index(entry) for entry in value]
+    if not is_int(value) or not good(value):
         raise PyptoValueError(f"{name} must {rule}, got {value!r}")
-    return value
+    return operator.index(value)

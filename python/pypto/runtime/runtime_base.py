@@ -153,6 +153,7 @@ class Worker(ABC):
             raise PyptoTypeError(
                 f"free_tensor() takes a DeviceTensor, not {type(tensor).__name__}"
             )
+        _check_id(worker_id)
         tracked = self._owned_tensors.get((worker_id, tensor.data_ptr))
         if tracked is None:
             self._check_freed(tensor, worker_id)
@@ -259,11 +260,11 @@ class MemoryWorker(Worker):
         """Frees what `malloc` gave as `ptr` for the rank worker_id, when the calls in flight are over. ValueError for any
         other address."""
         self._require_ready("free")
+        self._allocation(ptr, worker_id, "ptr")
         self._release(ptr, worker_id)
         self._owned_tensors.pop((worker_id, ptr), None)
 
     def _release(self, ptr: int, worker_id: int) -> None:
-        self._allocation(ptr, worker_id)
         self._memory_state = object()
         self._native.free(worker_id, operator.index(ptr))
         self._device_buffers.pop((worker_id, ptr), None)
@@ -278,7 +279,7 @@ class MemoryWorker(Worker):
         src_host_ptr   taken as it is: an address that is none crashes the process
         """
         self._require_ready("copy_to")
-        self._check_copy(src_host_ptr, dst_dev_ptr, nbytes, worker_id)
+        self._check_copy("src_host_ptr", src_host_ptr, "dst_dev_ptr", dst_dev_ptr, nbytes, worker_id)
         self._native.copy(*map(operator.index, (dst_dev_ptr, src_host_ptr, nbytes)))
 
     def copy_from(
@@ -287,7 +288,7 @@ class MemoryWorker(Worker):
         """Copies nbytes from src_dev_ptr, memory of the rank worker_id, to dst_host_ptr, an address of this process; as
         `copy_to`, the other way."""
         self._require_ready("copy_from")
-        self._check_copy(dst_host_ptr, src_dev_ptr, nbytes, worker_id)
+        self._check_copy("dst_host_ptr", dst_host_ptr, "src_dev_ptr", src_dev_ptr, nbytes, worker_id)
         self._native.copy(*map(operator.index, (dst_host_ptr, src_dev_ptr, nbytes)))
 
     def committed_device_memory(self, worker_id: int = 0) -> int:
@@ -310,22 +311,27 @@ class MemoryWorker(Worker):
                 f"{tensor!r} is not a live allocation owned by this {type(self).__name__}: it belongs to another worker"
             )
 
-    def _allocation(self, ptr: Any, worker_id: Any) -> Allocation:
-        found = self._device_buffers.get((worker_id, ptr))
+    def _allocation(self, ptr: Any, worker_id: Any, name: str) -> Allocation:
+        _check_id(worker_id)
+        found = self._device_buffers.get((worker_id, ptr)) if is_int(ptr) else None
         if found is None:
             raise PyptoValueError(
-                f"{ptr!r} is not the base address of a live allocation of worker_id={worker_id!r}: "
+                f"{name}={ptr!r} is not the base address of a live allocation of worker_id={worker_id!r}: "
                 "it may be an interior pointer, freed, or of another rank or worker"
             )
         return found
 
-    def _check_copy(self, host: Any, device: Any, nbytes: Any, worker_id: Any) -> None:
+    def _check_copy(
+        self, host_name: str, host: Any, name: str, ptr: Any, nbytes: Any, worker_id: Any
+    ) -> None:
         _check_positive(nbytes, "nbytes")
-        _check_positive(host, "the host address")
-        allocation = self._allocation(device, worker_id)
+        _check_positive(host, host_name)
+        if host >= 2**64:
+            raise PyptoValueError(f"{host_name}={host:#x} is no address")
+        allocation = self._allocation(ptr, worker_id, name)
         if nbytes > allocation.nbytes:
             raise PyptoValueError(
-                f"{nbytes} bytes are more than the {allocation.nbytes} of the allocation"
+                f"nbytes: {nbytes} bytes are more than the {allocation.nbytes} of the allocation"
             )
 
     # ---- arguments of calls ----
@@ -380,10 +386,14 @@ def _check_positive(value: Any, name: str) -> None:
         raise PyptoValueError(f"{name} must be a positive int, got {value!r}")
 
 
-def check_rank(worker_id: Any, count: int) -> None:
-    """For workers of several ranks."""
+def _check_id(worker_id: Any) -> None:
     if not is_int(worker_id):
         raise PyptoTypeError(f"worker_id must be an int, got {worker_id!r}")
+
+
+def check_rank(worker_id: Any, count: int) -> None:
+    """For workers of several ranks."""
+    _check_id(worker_id)
     if not 0 <= worker_id < count:
         raise PyptoIndexError(
             f"worker_id {worker_id} is out of range: this worker has ranks 0 to {count - 1}"

@@ -7,6 +7,7 @@ from . import host_memory
 from .device_tensor import (
     DeviceTensor,
     StackedDeviceTensor,
+    as_tuple,
     check_worker_ids,
     checked_stack_shape,
     size_of,
@@ -39,7 +40,7 @@ class StackedMemory(MemoryWorker):
         host_memory.check_tensor(host, "host")
         check_plain(host, "host")
         shape = checked_stack_shape(host.shape)
-        ids = tuple(range(shape[0])) if worker_ids is None else tuple(worker_ids)
+        ids = tuple(range(shape[0])) if worker_ids is None else as_tuple(worker_ids, "worker_ids", "ranks")
         check_worker_ids(ids, shape[0])
         for worker_id in ids:
             if worker_id >= len(self.device_ids):
