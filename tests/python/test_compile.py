@@ -180,6 +180,8 @@ def test_calling_a_compiled_program(cache):
 def test_compile_takes_no_options(cache):
     with pytest.raises(TypeError, match="unexpected keyword argument 'skip_ptoas'"):
         from_text(SCALE)["host"].compile(skip_ptoas=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'platform'"):
+        from_text(SCALE)["host"].compile(platform="a5")
 
 
 def test_dump_shows_ir_and_c(cache, monkeypatch, capfd):

@@ -228,6 +228,9 @@ def test_decorated_functions(decorator):
         (pl.jit.host, "level", "@pl.jit.host does not accept a level= argument"),
         (pl.jit.incore, "auto_scope", "@pl.jit.incore does not accept an auto_scope= argument"),
         (pl.jit, "nonsense", "@pl.jit does not accept a nonsense= argument"),
+        (pl.jit.inline, "level", "@pl.jit.inline does not accept a level= argument"),
+        (pl.jit.opaque, "level", "@pl.jit.opaque does not accept a level= argument"),
+        (pl.jit.opaque, "auto_scope", "@pl.jit.opaque does not accept an auto_scope= argument"),
     ],
 )
 def test_decorator_options_that_are_refused(decorator, option, words):
@@ -237,7 +240,14 @@ def test_decorator_options_that_are_refused(decorator, option, words):
         decorator(plain, **{option: None})
 
 
+@pytest.mark.parametrize("option", ["a level", "an auto_scope"])
+def test_options_that_extern_does_not_have(option):
+    with pytest.raises(TypeError, match=f"does not accept {option}= argument"):
+        pl.jit.extern(core_type="aiv", source=__file__, **{option.split()[1]: None})
+
+
 def test_decorator_options_that_are_accepted():
+    assert all(kind(auto_scope=False)(plain).__name__ == "plain" for kind in (pl.jit.host, pl.jit.inline))
     assert pl.jit(auto_scope=True)(plain).__name__ == "plain"
     assert pl.jit.host(auto_scope=True)(plain).__name__ == "plain"
     assert pl.jit.incore(level=None)(plain).__name__ == "plain"
