@@ -7,8 +7,6 @@
 #include "worker_set.h"
 
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 typedef struct worker_object {
     PyObject_HEAD worker_set *set; /* a reference */
@@ -370,15 +368,6 @@ static PyObject *worker_free(PyObject *object, PyObject *args)
     return result;
 }
 
-/* Whether all of these bytes are in pages of this process. Asked for no other effect: MS_ASYNC has none. */
-static bool is_mapped(uint64_t address, int64_t bytes)
-{
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), low = address & ~(page - 1);
-    uint64_t high;
-    return !__builtin_add_overflow(address, (uint64_t)bytes, &high) &&
-           msync((void *)(uintptr_t)low, (size_t)(high - low), MS_ASYNC) == 0;
-}
-
 static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
 {
     worker_set *set = ((worker_object *)object)->set;
@@ -387,9 +376,9 @@ static PyObject *copy_memory(PyObject *object, PyObject *args, bool behind)
     if (!PyArg_ParseTuple(args, behind ? "KKL:copy" : "KKL:fill", &target, &source, &bytes) ||
         !(behind ? set_enter_alone(set, "copy") : set_enter(set, "fill")))
         return NULL;
-    const uint64_t wrong = !is_mapped(target, bytes)   ? target
-                           : !is_mapped(source, bytes) ? source
-                                                       : 0;
+    const uint64_t wrong = !os_is_mapped(target, bytes)   ? target
+                           : !os_is_mapped(source, bytes) ? source
+                                                          : 0;
     if (wrong != 0) {
         errors_refuse(
             DIAG_BAD_RESIDENT,

@@ -146,6 +146,8 @@ bool os_mapping_at(int maps, int64_t address, os_mapping *found);
 /* Its two ways: asking the kernel (false, too, where it does not answer), and reading the text. */
 bool os_mapping_ask(int maps, int64_t address, os_mapping *found);
 bool os_mapping_read(int64_t address, os_mapping *found);
+/* Whether all of these bytes are in mappings of this process, whoever may use them. */
+bool os_is_mapped(uint64_t address, int64_t bytes) EXPORTED(os_is_mapped);
 /* A copy of a descriptor that this process has open on the file (>= 3, close-on-exec), if possible one for
  * writing; -1: there is none. */
 int os_find_descriptor(uint64_t device, uint64_t inode, bool *writable);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -119,6 +120,16 @@ static int access_of(int fd)
     if (flags < 0 || (flags & O_PATH) != 0)
         return 0;
     return (flags & O_ACCMODE) == O_RDWR ? 2 : (flags & O_ACCMODE) == O_RDONLY ? 1 : 0;
+}
+
+bool os_is_mapped(uint64_t address, int64_t bytes)
+{
+    const uint64_t low = address & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+    uint64_t high;
+    if (__builtin_add_overflow(address, (uint64_t)bytes, &high))
+        return false;
+    /* MS_ASYNC does nothing but find the mappings. */
+    return msync((void *)(uintptr_t)low, (size_t)(high - low), MS_ASYNC) == 0;
 }
 
 int os_find_descriptor(uint64_t device, uint64_t inode, bool *writable)
