@@ -145,7 +145,8 @@ static void declare_dims_of(void *context, ir_var *var)
     }
 }
 
-static void emit_failure(entry *en, const char *condition, const char *message)
+/* The message is a printf format, `values` what it is given. */
+static void emit_failure(entry *en, const char *condition, const char *message, const char *values)
 {
     emitter *e = en->e;
     text quoted = {.a = e->a};
@@ -153,8 +154,8 @@ static void emit_failure(entry *en, const char *condition, const char *message)
     emit_line(e, "if (%s)", condition);
     e->depth++;
     emit_place(e, &en->f->span);
-    emit_line(e, "%s(%s, %s);", en->f->plane == PLD_PLANE_HOST ? "pld_host_fail" : "pld_fail",
-              e->context, quoted.bytes);
+    emit_line(e, "%s(%s, %s, %s);", en->f->plane == PLD_PLANE_HOST ? "pld_host_fail" : "pld_fail",
+              e->context, quoted.bytes, values);
     e->depth--;
 }
 
@@ -181,14 +182,15 @@ static void check_extent(entry *en, int64_t param, int32_t d)
     const ir_var *var = en->f->params.items[param];
     const ir_expr *declared = var->type.shape[d];
     ir_visit_expr(declared, declare_dims_of, en);
+    const char *has = param_extent(e, param, tensor_argument(e, param), d);
     const char *message =
         arena_printf(e->a, "dimension %d of '%s' does not have the extent that '%s' declares: %s",
                      d, var->name, en->f->name, printed(e, declared));
-    emit_failure(en,
-                 arena_printf(e->a, "%s != %s",
-                              param_extent(e, param, tensor_argument(e, param), d),
-                              expr_text(e, declared, PRECEDENCE_SHIFT)),
-                 doubled_percents(e, message));
+    emit_failure(
+        en, arena_printf(e->a, "%s != %s", has, expr_text(e, declared, PRECEDENCE_SHIFT)),
+        arena_printf(e->a, "%s, which is %%lld; it has %%lld", doubled_percents(e, message)),
+        arena_printf(e->a, "(long long)%s, (long long)%s", expr_text(e, declared, PRECEDENCE_UNARY),
+                     has));
 }
 
 static void check_remainder(entry *en, const ir_dim *dim)
@@ -198,15 +200,17 @@ static void check_remainder(entry *en, const ir_dim *dim)
         return;
     const ir_var *var = en->f->params.items[dim->param];
     const char *extent = param_extent(e, dim->param, tensor_argument(e, dim->param), dim->dim);
+    const char *has = extent;
     if (dim->offset != 0)
         extent = arena_printf(e->a, "(%s - %s)", extent,
                               expr_text(e, ir_int(e->a, dim->offset), PRECEDENCE_PRODUCT));
-    const char *message = arena_printf(
-        e->a,
-        "dimension %d of '%s' is declared as %s in '%s', which its extent does not divide into",
-        dim->dim, var->name, printed(e, var->type.shape[dim->dim]), en->f->name);
+    const char *message =
+        arena_printf(e->a, "dimension %d of '%s' is declared as %s in '%s'", dim->dim, var->name,
+                     printed(e, var->type.shape[dim->dim]), en->f->name);
     emit_failure(en, arena_printf(e->a, "%s %% %lld != 0", extent, (long long)dim->scale),
-                 doubled_percents(e, message));
+                 arena_printf(e->a, "%s, which its extent, %%lld, does not divide into",
+                              doubled_percents(e, message)),
+                 arena_printf(e->a, "(long long)%s", has));
 }
 
 static void emit_checks(entry *en, const sites *found)

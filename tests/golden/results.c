@@ -121,7 +121,7 @@ static void twice_and_more_entry(pld_core *core, const pld_arg *args)
     const int32_t n = (int32_t)args[1].integer;
     if (args[3].tensor->shape[0] != M + n)
 #line 18 "tests/golden/results.py"
-        pld_fail(core, "dimension 0 of 'more' does not have the extent that 'twice_and_more' declares: (M + index(n))");
+        pld_fail(core, "dimension 0 of 'more' does not have the extent that 'twice_and_more' declares: (M + index(n)), which is %lld; it has %lld", (long long)(M + n), (long long)args[3].tensor->shape[0]);
     twice_and_more(core, args[0].tensor, (int32_t)args[1].integer, args[2].tensor, args[3].tensor);
 }
 

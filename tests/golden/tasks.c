@@ -376,7 +376,7 @@ static void host_scope_entry(pld_core *core, const pld_arg *args)
     const int64_t NR = args[1].integer;
     if (args[2].tensor->shape[0] != NR)
 #line 55 "tests/golden/tasks.py"
-        pld_fail(core, "dimension 0 of 'x' does not have the extent that 'host_scope' declares: NR");
+        pld_fail(core, "dimension 0 of 'x' does not have the extent that 'host_scope' declares: NR, which is %lld; it has %lld", (long long)NR, (long long)args[2].tensor->shape[0]);
     host_scope(core, args[0].tensor, args[1].integer, args[2].tensor);
 }
 
@@ -405,7 +405,7 @@ static void host_scope_2_entry(pld_core *core, const pld_arg *args)
     const int64_t NR = args[1].integer;
     if (args[2].tensor->shape[0] != NR)
 #line 54 "tests/golden/tasks.py"
-        pld_fail(core, "dimension 0 of 'x' does not have the extent that 'host_scope' declares: NR");
+        pld_fail(core, "dimension 0 of 'x' does not have the extent that 'host_scope' declares: NR, which is %lld; it has %lld", (long long)NR, (long long)args[2].tensor->shape[0]);
     host_scope_2(core, args[0].tensor, args[1].integer, args[2].tensor);
 }
 

@@ -135,5 +135,5 @@ def test_dynamic_composite_dims(transport):
 
 def test_an_extent_that_is_no_multiple(transport):
     a = numbers(3, 8)
-    with pytest.raises(ValueError, match="MD"):
+    with pytest.raises(ValueError, match=r"is declared as \(MD \* 2\) in 'host', which its extent, 3, does not divide"):
         compiled(DynamicSum, 2)(a, a, np.zeros_like(a))
