@@ -82,7 +82,7 @@ bool is_spliced(const lowering *fl, const call_site *site)
 {
     pld_plane from = fl->ir->plane;
     pld_plane to = site->callee->plane;
-    return site->callee->inlined || takes_comm(fl, site) ||
+    return site->callee->inlined || (from == PLD_PLANE_CORE && takes_comm(fl, site)) ||
            (from == PLD_PLANE_CHIP && to == PLD_PLANE_CHIP && site->callee->syntax->class_form);
 }
 
@@ -99,12 +99,11 @@ static bool check_planes(lowering *fl, const call_site *site)
             site->name);
         return false;
     }
-    if (from != PLD_PLANE_CORE && to == PLD_PLANE_CORE && !site->callee->inlined &&
-        takes_comm(fl, site)) {
+    if (from == PLD_PLANE_HOST && to == PLD_PLANE_CORE && takes_comm(fl, site)) {
         report(fl->fe, DIAG_BAD_CALL, span,
                "pass the window; the in-core function calls pld.get_comm_ctx(window)",
-               "'%s' takes a communication domain, which %s cannot hand to a task", site->name,
-               from == PLD_PLANE_HOST ? "a host function" : "a wrapper");
+               "'%s' takes a communication domain, which a host function cannot hand to a task",
+               site->name);
         return false;
     }
     if ((from == PLD_PLANE_HOST && to != PLD_PLANE_HOST) ||
@@ -131,6 +130,30 @@ static bool check_planes(lowering *fl, const call_site *site)
 }
 
 /* ---- the call ---- */
+
+/* No task is given a domain: in its place the window passes that it is of, and the kernel asks that (signature.c). */
+static void pass_windows(lowering *fl, call_site *site)
+{
+    for (int32_t i = 0; i < site->count; i++) {
+        const syntax_param *param = &site->callee->syntax->params.items[i];
+        dsl_value *v = &site->values[i];
+        if (v->kind == VALUE_POISON ||
+            !annotation_is_comm(fl->fe, site->function, param->annotation))
+            continue;
+        if (is_domain_of_window(v)) {
+            *v = var_value(fl->a, v->var->root, v->span);
+            continue;
+        }
+        const bool merged = v->kind == VALUE_VAR && v->var->type.kind == IR_COMM;
+        *v = report(fl->fe, DIAG_BAD_CALL, v->span,
+                    merged ? "call pld.get_comm_ctx behind the branch or loop"
+                           : "pass pld.get_comm_ctx(window)",
+                    "argument '%s' of '%s' must be a CommCtx%s, not %s", param->name, site->name,
+                    merged ? " of one window" : "",
+                    merged ? "one that the path decides" : describe(fl->a, v));
+        site->ok = false;
+    }
+}
 
 static instance *specialise_callee(lowering *fl, const call_site *site)
 {
@@ -182,6 +205,7 @@ dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)
     eval_arguments(fl, &site);
     if (is_spliced(fl, &site))
         return site.ok ? splice_call(fl, &site) : poison();
+    pass_windows(fl, &site);
     instance *callee = specialise_callee(fl, &site);
     if (callee == NULL || !callee->signature_ok)
         return poison();

@@ -94,7 +94,8 @@ static void key_type(text *key, const ir_type *type)
     text_add(key, "]");
 }
 
-/* The function, the types of those arguments that its annotations leave open, and which are valid in part. */
+/* The function, the types of those arguments that its annotations leave open (windows in the place of domains among
+ * them), and which are valid in part. */
 static const char *instance_key(frontend *fe, int32_t function, const syntax_function *syntax,
                                 const given_param *given, int32_t count)
 {
@@ -103,7 +104,9 @@ static const char *instance_key(frontend *fe, int32_t function, const syntax_fun
     for (int32_t i = 0; i < count && i < syntax->params.count; i++) {
         if (given[i].kind == GIVEN_TYPE && given[i].type.ragged)
             text_printf(&key, " %d ragged", i);
-        if (!annotation_is_bare(fe, function, syntax->params.items[i].annotation))
+        const syntax_expr *annotation = syntax->params.items[i].annotation;
+        if (!annotation_is_bare(fe, function, annotation) &&
+            !annotation_is_comm(fe, function, annotation))
             continue;
         text_printf(&key, " %d=", i);
         if (given[i].kind == GIVEN_TYPE)

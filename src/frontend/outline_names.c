@@ -3,7 +3,7 @@
  * On the way in, variables of the function around become parameters, made when they are first needed
  * (captured()); values are rewritten in terms of them. Extents of tensors are dimensions of the new function,
  * unless they are computed from parameters alone. On the way out, what is bound to a parameter is bound to what
- * was passed for it; anything else stays inside. */
+ * was passed for it; anything else stays inside. A communication domain enters as the window that it is of. */
 #include "frontend/flow.h"
 #include "frontend/outline_internal.h"
 #include "frontend/statements.h"
@@ -86,6 +86,23 @@ static bool can_enter(const ir_var *var)
     return kind == IR_SCALAR || kind == IR_TENSOR || kind == IR_WINDOW;
 }
 
+/* No task is given a domain: the new function asks for that of the window, at its start. */
+static ir_var *domain_inside(outlining *o, const ir_var *outer)
+{
+    lowering *fl = o->fl;
+    ir_var *window = captured(o, outer->root);
+    ir_var *domain =
+        ir_var_create(fl->fe->program, o->f, IR_VAR_LOCAL, outer->name, outer->type, outer->span);
+    domain->root = window;
+    ir_stmt *s = ir_stmt_create(fl->fe->program, &o->f->body, IR_DO, o->f->span);
+    s->op_def = op_get(OP_GET_COMM_CTX);
+    s->operands = arena_array(fl->a, ir_operand, OP_MAX_PARAMS);
+    s->operands[0] = (ir_operand){.kind = IR_OPERAND_VAR, .var = window, .span = o->f->span};
+    s->operand_count = s->op_def->param_count;
+    s->target = domain;
+    return domain;
+}
+
 /* False: a value that has no place in the new function. */
 static bool value_inside(outlining *o, dsl_value *v)
 {
@@ -101,6 +118,10 @@ static bool value_inside(outlining *o, dsl_value *v)
     }
     if (v->kind == VALUE_SCALAR)
         v->expr = inward(o, v->expr);
+    if (is_domain_of_window(v)) {
+        v->var = domain_inside(o, v->var);
+        return true;
+    }
     if (v->kind == VALUE_VAR && !can_enter(v->var))
         return false;
     if (v->kind == VALUE_VAR)

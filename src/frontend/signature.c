@@ -2,11 +2,13 @@
  *
  * An annotation decides a parameter's type; only a bare pl.Tensor or pld.DistributedTensor takes shape
  * and element type from the argument. Extents of the caller that vary become dimensions of their own
- * in the callee.
+ * in the callee. A domain has no place among arguments: its parameter is a window of it, which the function asks
+ * for the domain at its start.
  *
  * A number passed to the entry in a jit call is baked in: the parameter stays in the signature, but
  * reading its name gives the constant. */
 #include "frontend/signature.h"
+#include "frontend/expressions.h"
 #include "frontend/lower.h"
 #include "frontend/names.h"
 
@@ -52,8 +54,20 @@ static bool check_param_kind(lowering *fl, const syntax_param *param,
     return message == NULL;
 }
 
-/* The shape of a bare parameter. Extents that the caller does not know are dimensions of this
- * function. */
+/* The argument's type. Extents that the caller does not know are dimensions of this function. */
+static ir_type copied_type(lowering *fl, const syntax_param *param, const ir_type *given)
+{
+    ir_type type = {.kind = given->kind, .dtype = given->dtype, .ndim = given->ndim};
+    for (int32_t i = 0; i < type.ndim; i++) {
+        int64_t extent = 0;
+        bool known = ir_is_const_int(given->shape[i], &extent) &&
+                     !dimension_is_marked(fl->fe, fl->function, param->name, i);
+        type.shape[i] = known ? ir_int(fl->a, extent) : NULL; /* named in finish_dimensions() */
+    }
+    return type;
+}
+
+/* The shape of a bare parameter. */
 static bool bare_type(lowering *fl, const syntax_param *param, const given_param *given,
                       ir_type *type)
 {
@@ -72,15 +86,10 @@ static bool bare_type(lowering *fl, const syntax_param *param, const given_param
     }
     bool memory = given->type.kind == IR_TENSOR || given->type.kind == IR_WINDOW;
     if (given->kind != GIVEN_TYPE || !memory)
-        return false; /* the call reports what is wrong with the argument */
-    type->dtype = given->type.dtype;
-    type->ndim = given->type.ndim;
-    for (int32_t i = 0; i < type->ndim; i++) {
-        int64_t extent = 0;
-        bool known = ir_is_const_int(given->type.shape[i], &extent) &&
-                     !dimension_is_marked(fl->fe, fl->function, param->name, i);
-        type->shape[i] = known ? ir_int(fl->a, extent) : NULL; /* named in finish_dimensions() */
-    }
+        return false;                /* the call reports what is wrong with the argument */
+    const ir_kind kind = type->kind; /* a window may be passed for a tensor */
+    *type = copied_type(fl, param, &given->type);
+    type->kind = kind;
     return true;
 }
 
@@ -205,6 +214,7 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
     ir_type type = {.kind = IR_NONE};
     pld_direction direction = PLD_IN;
     bool ok = param->annotation != NULL;
+    bool asks_window = false; /* a domain: the parameter is a window of it */
     if (!ok) {
         report(fl->fe, DIAG_MISSING_ANNOTATION, param->span,
                "write its type: pl.Tensor[[1, 256], pl.FP32]",
@@ -215,6 +225,10 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         direction = declared.direction;
         ok = declared.form != ANNOTATION_FAILED && check_param_kind(fl, param, &declared) &&
              (declared.form != ANNOTATION_BARE || bare_type(fl, param, given, &type));
+        asks_window = ok && type.kind == IR_COMM && given != NULL && given->kind == GIVEN_TYPE &&
+                      given->type.kind == IR_WINDOW;
+        if (asks_window)
+            type = copied_type(fl, param, &given->type);
     }
     if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW)) {
         finish_dimensions(fl, param, &type);
@@ -236,6 +250,8 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         const ir_expr *number = baked(fl->a, given->number, type.dtype);
         v = number == NULL ? poison() : scalar_value(number, param->span);
     }
+    if (asks_window)
+        v = lower_values(fl, op_get(OP_GET_COMM_CTX), &v, 1, param->span, -1);
     bind_name(fl, name, v, param->span);
 }
 

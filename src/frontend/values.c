@@ -90,6 +90,12 @@ static bool same_text(const char *x, const char *y)
     return strcmp(x == NULL ? "" : x, y == NULL ? "" : y) == 0;
 }
 
+bool is_domain_of_window(const dsl_value *v)
+{
+    return v->kind == VALUE_VAR && v->var->type.kind == IR_COMM && v->var->root != NULL &&
+           v->var->root->type.kind == IR_WINDOW;
+}
+
 bool same_value(const dsl_value *x, const dsl_value *y)
 {
     if (x->kind != y->kind)

@@ -59,6 +59,8 @@ const char *describe(arena *a, const dsl_value *v);
 ir_var *value_var(const dsl_value *v);
 /* Whether the value is, or is made of, variables. */
 bool has_variables(const dsl_value *v);
+/* Whether it is a communication domain of which one window is known: the root of its variable. */
+bool is_domain_of_window(const dsl_value *v);
 bool same_value(const dsl_value *x, const dsl_value *y);
 /* What to do about two values that one name cannot hold. */
 const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y);

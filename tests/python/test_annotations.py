@@ -92,7 +92,7 @@ def test_dimensions_through_a_variable():
     host = from_text(text, **NAMES)["host"]
     x = np.ones((2, 1, 8), np.float32)
     host(x, x * 0, np.zeros((4, 1), np.float32), config=config(2))
-    with pytest.raises(ValueError, match=r"does not have the extent .* declares: \(NR \* 2\)"):
+    with pytest.raises(ValueError, match=r"does not have the extent .* declares: \(NR \* 2\), which is \d+; it has \d+"):
         host(x, x * 0, np.zeros((3, 1), np.float32), config=config(2))
 
 
@@ -513,8 +513,8 @@ def test_a_communication_domain_as_parameter():
     with pytest.raises(ParserTypeError, match="a communication domain cannot be a parameter"):
         from_text(COMM.replace("@pl.jit.incore\ndef count", "@pl.jit\ndef count"))["count"].compile()
     text = COMM.replace("    kernel(w, y)", "    count(pld.get_comm_ctx(w), y)")
-    with pytest.raises(ParserTypeError, match="'count' takes a communication domain, which a wrapper cannot"):
-        from_text(text)["host"](y, config=config(2))
+    from_text(text)["host"](y, config=config(2))
+    assert y.tolist() == [[2], [2]]
 
 
 RANKS_IN_WRAPPERS = """\
