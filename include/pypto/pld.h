@@ -276,6 +276,12 @@ PYPTO_API void pld_print_tile(pld_core *core, int32_t dtype, const void *tile, i
                               const int64_t *extents, const int64_t *valid);
 PYPTO_API void pld_print_end(pld_core *core);
 
+/* Where a scope of a wrapper begins and ends, for records of calls (scope_stats); it changes nothing else. `scope` is what kind
+ * of scope it is, "pl.at", `name` its name; both stay valid as long as the program. `depth` counts the scopes around it, 0 for none:
+ * an end, or the next begin, also ends those that are inside of it and were left by a jump. */
+PYPTO_API void pld_scope_begin(pld_core *core, const char *scope, const char *name, int64_t depth);
+PYPTO_API void pld_scope_end(pld_core *core, int64_t depth);
+
 /* One element of a tensor, or of my slice of a window: integers and BOOL as int64_t (UINT64 by its
  * bits), floats as float. Fails when an index is out of range. Writes to integers wrap. In a wrapper
  * each of them first waits as pld_await does. */
@@ -506,6 +512,8 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_release_tensor(core, ...) \
     (pld_line(core, __LINE__), pld_release_tensor(core, __VA_ARGS__))
 #define pld_print_end(core) (pld_line(core, __LINE__), pld_print_end(core))
+#define pld_scope_begin(core, ...) (pld_line(core, __LINE__), pld_scope_begin(core, __VA_ARGS__))
+#define pld_scope_end(core, ...) (pld_line(core, __LINE__), pld_scope_end(core, __VA_ARGS__))
 #define pld_read_int(core, ...) (pld_line(core, __LINE__), pld_read_int(core, __VA_ARGS__))
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))

@@ -154,6 +154,7 @@ struct lowering {
         *reached; /* only if this is true, for parts whose statements stand in front; or NULL */
     launch_request *launch; /* of the call that is evaluated next */
     bool manual;            /* in pl.manual_scope: arguments order nothing */
+    int32_t scopes;         /* of a wrapper: how many there are around */
     const ir_expr *lane;    /* in pl.split_aiv: what pl.tile.get_subblock_idx() is; NULL: 0 */
     /* Where statements go. */
     ir_function *ir;

@@ -173,6 +173,40 @@ dsl_value lower_dump_tag(lowering *fl, const syntax_expr *e)
 
 /* ---- statements ---- */
 
+/* Marks where a scope of a wrapper begins and ends, for records of calls; it is called what name_hint= says, or as the
+ * function. Kernels and host functions have none. */
+static const char *name_of(const lowering *fl, const scope *sc)
+{
+    for (int64_t i = 0; i < sc->call->keywords.count; i++) {
+        const syntax_keyword *k = &sc->call->keywords.items[i];
+        if (k->name != NULL && strcmp(k->name, "name_hint") == 0 && k->value->kind == SYNTAX_STRING)
+            return k->value->text;
+    }
+    return fl->syntax->name;
+}
+
+static dsl_value text_of(const char *string, pypto_span span)
+{
+    return (dsl_value){.kind = VALUE_STRING, .text = string, .span = span};
+}
+
+static void lower_marked(lowering *fl, const scope *sc, void (*lower)(lowering *, const scope *))
+{
+    const pypto_span span = sc->call->span;
+    const dsl_value depth = literal_int(fl->a, fl->scopes, span);
+    const dsl_value begin[] = {text_of(sc->word, span), text_of(name_of(fl, sc), span), depth};
+    if (fl->ir->plane != PLD_PLANE_CHIP) {
+        lower(fl, sc);
+        return;
+    }
+    lower_values(fl, op_get(OP_SCOPE_BEGIN), begin, 3, span, -1);
+    fl->scopes++;
+    lower(fl, sc);
+    fl->scopes--;
+    if (!fl->terminated)
+        lower_values(fl, op_get(OP_SCOPE_END), &depth, 1, span, -1);
+}
+
 typedef struct scope_row {
     const char *word;
     bool captures; /* may have `as` */
@@ -260,7 +294,7 @@ void lower_with(lowering *fl, const syntax_stmt *s)
     }
     const scope sc = {s, context, row->word, s->items.items[1]};
     if (check_target(fl, &sc, row))
-        row->lower(fl, &sc);
+        lower_marked(fl, &sc, row->lower);
 }
 
 static const scope_row *loop_row(lowering *fl, const syntax_stmt *s)
@@ -279,6 +313,6 @@ bool lower_scope_loop(lowering *fl, const syntax_stmt *s)
     if (row == NULL)
         return false;
     const scope sc = {s, s->value, row->word, NULL};
-    row->lower(fl, &sc);
+    lower_marked(fl, &sc, row->lower);
     return true;
 }

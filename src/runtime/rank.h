@@ -54,6 +54,15 @@ typedef struct trace_counts {
     int64_t most_tasks, most_bytes, most_edges, most_tensors;
 } trace_counts;
 
+/* A scope of a recorded wrapper that has begun. */
+typedef struct open_scope {
+    const char *scope, *name; /* of the program */
+    int32_t line, depth;
+} open_scope;
+
+/* Nested ones that are recorded: Python's own limit, and some for functions that are inlined. */
+#define OPEN_SCOPES 40
+
 /* A record that has been taken from the queue, from then until it is complete. */
 struct dispatch {
     node node; /* first: found from it. Order among the dispatches of this rank */
@@ -81,6 +90,8 @@ struct dispatch {
     memory created; /* tensors that the wrapper and its kernels made */
     trace_log *log; /* of its call, if that is recorded; else NULL */
     trace_counts counts;
+    open_scope scopes[OPEN_SCOPES]; /* the wrapper itself is the first */
+    int32_t scope_count;
 };
 
 struct rank {

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "runtime/views.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool wants(const dispatch *d, uint32_t what)
@@ -45,6 +46,7 @@ void tracing_taken(dispatch *d, int64_t taken_ns)
 {
     rank *r = d->owner;
     d->counts = (trace_counts){0};
+    d->scope_count = 0;
     ++r->logged;
     if (wants(d, TRACE_PHASES)) {
         r->s.log = d->log;
@@ -60,19 +62,18 @@ void tracing_taken(dispatch *d, int64_t taken_ns)
     sched_note_phase(&r->s, PHASE_DISPATCH, taken_ns, 1);
 }
 
-static void note_scope(const dispatch *d, bool ends)
+static void note_scope(const dispatch *d, const open_scope *scope, bool ends)
 {
-    const pld_program *table =
-        atomic_load_explicit(&d->owner->programs[d->record->program], memory_order_acquire);
-    event_scope *e = wants(d, TRACE_SCOPES) ? begin(d, EVENT_SCOPE, (int64_t)sizeof *e) : NULL;
+    event_scope *e = begin(d, EVENT_SCOPE, (int64_t)sizeof *e);
     if (e == NULL)
         return;
     const trace_counts *c = &d->counts;
     const trace_event head = e->head;
     *e = (event_scope){.head = head,
                        .function = d->record->function,
-                       .line = table->functions[d->record->function]->line,
+                       .line = scope->line,
                        .ends = ends,
+                       .depth = scope->depth,
                        .submitted = d->last_task,
                        .over = d->last_task - d->task_count,
                        .taken_bytes = c->taken_bytes,
@@ -84,7 +85,60 @@ static void note_scope(const dispatch *d, bool ends)
                        .most_bytes = c->most_bytes,
                        .most_edges = c->most_edges,
                        .most_tensors = c->most_tensors};
+    (void)snprintf(e->scope, sizeof e->scope, "%s", scope->scope);
+    (void)snprintf(e->name, sizeof e->name, "%s", scope->name);
     trace_commit(d->log, e);
+}
+
+static void begin_scope(dispatch *d, open_scope scope)
+{
+    if (d->scope_count == OPEN_SCOPES) {
+        atomic_fetch_add_explicit(&d->log->dropped, 1, memory_order_relaxed);
+        return;
+    }
+    d->scopes[d->scope_count++] = scope;
+    note_scope(d, &scope, false);
+}
+
+/* Ends all that are at least so deep: those that a jump has left, too. */
+static void end_scopes(dispatch *d, int64_t depth)
+{
+    while (d->scope_count > 0 && d->scopes[d->scope_count - 1].depth >= depth)
+        note_scope(d, &d->scopes[--d->scope_count], true);
+}
+
+static void begin_root(dispatch *d)
+{
+    const pld_program *table =
+        atomic_load_explicit(&d->owner->programs[d->record->program], memory_order_acquire);
+    const pld_function *f = table->functions[d->record->function];
+    begin_scope(d, (open_scope){"function", f->name, f->line, 0});
+}
+
+/* The dispatch of a wrapper whose scopes are recorded, or NULL. */
+static dispatch *scoped(const pld_core *core)
+{
+    dispatch *d = core->dispatch;
+    return d != NULL && __builtin_expect(d->log != NULL, 0) && core->task == NULL &&
+                   wants(d, TRACE_SCOPES)
+               ? d
+               : NULL;
+}
+
+void(pld_scope_begin)(pld_core *core, const char *scope, const char *name, int64_t depth)
+{
+    dispatch *d = scoped(core);
+    if (d == NULL)
+        return;
+    end_scopes(d, depth + 1);
+    begin_scope(d, (open_scope){scope, name, core->line, (int32_t)depth + 1});
+}
+
+void(pld_scope_end)(pld_core *core, int64_t depth)
+{
+    dispatch *d = scoped(core);
+    if (d != NULL)
+        end_scopes(d, depth + 1);
 }
 
 void tracing_begun(dispatch *d)
@@ -99,12 +153,14 @@ void tracing_begun(dispatch *d)
     for (int32_t i = 0; i < count; ++i)
         fill_arg(&to[i], &d->arguments.args[i]);
     trace_commit(d->log, e);
-    note_scope(d, false);
+    if (wants(d, TRACE_SCOPES))
+        begin_root(d);
 }
 
 void tracing_wrapper_over(dispatch *d)
 {
-    note_scope(d, true);
+    if (wants(d, TRACE_SCOPES))
+        end_scopes(d, 0);
 }
 
 void tracing_over(dispatch *d)

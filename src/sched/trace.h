@@ -136,8 +136,10 @@ typedef struct event_scope {
     trace_event head;
     int32_t function; /* where */
     int32_t line;
-    int32_t ends; /* else it begins */
-    int32_t depth;
+    int32_t ends;   /* else it begins */
+    int32_t depth;  /* 0: the wrapper */
+    char scope[16]; /* what it is, "pl.at"; cut if need be, as its name */
+    char name[48];
     int64_t submitted, over;          /* tasks */
     int64_t taken_bytes, given_bytes; /* memory */
     int64_t edges, edges_over;        /* of the order among tasks */

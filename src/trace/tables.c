@@ -27,6 +27,10 @@ void trace_scopes(const trace_run *run, const trace_dispatch *d, text *out)
         text_printf(&site, "%s:%d", f->file, s->line);
         text_add(out, "{\"site\":");
         json_string(out, site.bytes);
+        text_add(out, ",\"scope\":");
+        json_string(out, s->scope);
+        text_add(out, ",\"name\":");
+        json_string(out, s->name);
         text_printf(out,
                     ",\"phase\":\"%s\",\"depth\":%d,\"ring\":0,"
                     "\"task_window_start\":%lld,\"task_window_end\":%lld,"

@@ -105,13 +105,16 @@ static void chip_scope(pld_core *core, const pld_tensor *y, const pld_tensor *t5
 static void chip(pld_core *core, const pld_tensor *x, const pld_tensor *y, const pld_tensor *epoch,
                  const pld_tensor *bell, int32_t to)
 {
-#line 25
+#line 24
+    pld_scope_begin(core, "pl.manual_scope", "chip", 0);
     int64_t prev = 0;
     int64_t gate_2 = 0;
 #line 26
     int32_t need = 0;
 #line 26
     for (int64_t k = 0; k < 4; ++k) {
+        pld_scope_begin(core, "pl.at", "gate", 1);
+#line 27
         {
             const pld_arg gate_args[] = {PLD_TENSOR(epoch), PLD_TENSOR(bell)};
             const pld_task gate_after[] = {prev};
@@ -123,6 +126,10 @@ static void chip(pld_core *core, const pld_tensor *x, const pld_tensor *y, const
         const int32_t t3 = (int32_t)pld_read_int(core, epoch, PLD_EXTENTS(0, 0));
 #line 27
         need = t3;
+#line 27
+        pld_scope_end(core, 1);
+#line 30
+        pld_scope_begin(core, "pl.at", "copy", 1);
 #line 30
         {
             const pld_arg copy_args[] = {PLD_TENSOR(y), PLD_TENSOR(x), PLD_INT(k)};
@@ -131,8 +138,9 @@ static void chip(pld_core *core, const pld_tensor *x, const pld_tensor *y, const
 #line 30
             prev = pld_submit_with(core, &copy_function, copy_args, 3, &copy_options);
         }
+#line 30
+        pld_scope_end(core, 1);
     }
-#line 32
     int64_t t1;
 #line 32
     {
@@ -151,15 +159,28 @@ static void chip(pld_core *core, const pld_tensor *x, const pld_tensor *y, const
         pld_submit_join(core, &join_options);
     }
 #line 34
+    pld_scope_begin(core, "pl.at", "ring", 1);
+#line 34
     {
         const pld_arg ring_args[] = {PLD_TENSOR(bell), PLD_INT(to), PLD_INT(need)};
         const pld_submit_options ring_options = {.manual = true};
 #line 34
         pld_submit_with(core, &ring_function, ring_args, 3, &ring_options);
     }
+#line 34
+    pld_scope_end(core, 1);
+#line 24
+    pld_scope_end(core, 0);
+#line 36
+    pld_scope_begin(core, "pl.at", "sums", 0);
+#line 36
     const pld_tensor t5 = pld_create_tensor(core, PYPTO_FP32, 2, PLD_EXTENTS(4, 1), 0);
 #line 36
     pld_submit(core, &sums_function, PLD_ARGS(PLD_TENSOR(x), PLD_TENSOR(&t5)), 2);
+#line 36
+    pld_scope_end(core, 0);
+#line 38
+    pld_scope_begin(core, "pl.spmd", "chip", 0);
 #line 38
     {
         const pld_arg chip_scope_args[] = {PLD_TENSOR(y), PLD_TENSOR(&t5)};
@@ -169,6 +190,8 @@ static void chip(pld_core *core, const pld_tensor *x, const pld_tensor *y, const
 #line 38
         pld_submit_with(core, &chip_scope_function, chip_scope_args, 2, &chip_scope_options);
     }
+#line 38
+    pld_scope_end(core, 0);
 }
 
 /* host_scope: in-core kernel, tasks.py:55 */
@@ -195,7 +218,11 @@ static void host_scope(pld_core *core, const pld_tensor *s, int64_t NR, const pl
 static void host_scope_2(pld_core *core, const pld_tensor *s, int64_t NR, const pld_tensor *x)
 {
 #line 55
+    pld_scope_begin(core, "pl.at", "host", 0);
+#line 55
     pld_submit(core, &host_scope_function, PLD_ARGS(PLD_TENSOR(s), PLD_INT(NR), PLD_TENSOR(x)), 3);
+#line 55
+    pld_scope_end(core, 0);
 }
 
 /* host: host function, tasks.py:44 */
@@ -225,7 +252,7 @@ static void host_(pld_host *host, const pld_tensor *x, const pld_tensor *y, cons
     pld_dispatch(host, turn++ % pld_world_size(host), &host_scope_2_function, PLD_ARGS(PLD_TENSOR(s), PLD_INT(NR), PLD_TENSOR(x)), 3);
 }
 
-#line 229 "program.c"
+#line 256 "program.c"
 /* For the runtime: entries, which unpack arguments, and tables. */
 
 static void scale_entry(pld_core *core, const pld_arg *args)
@@ -380,7 +407,7 @@ static void host_scope_entry(pld_core *core, const pld_arg *args)
     host_scope(core, args[0].tensor, args[1].integer, args[2].tensor);
 }
 
-#line 384 "program.c"
+#line 411 "program.c"
 static const pld_param host_scope_params[] = {
     {"s", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {4, 8}, -1, 0},
     {"NR", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INDEX, 0, {0}, -1, 0},
@@ -409,7 +436,7 @@ static void host_scope_2_entry(pld_core *core, const pld_arg *args)
     host_scope_2(core, args[0].tensor, args[1].integer, args[2].tensor);
 }
 
-#line 413 "program.c"
+#line 440 "program.c"
 static const pld_param host_scope_2_params[] = {
     {"s", PLD_PARAM_TENSOR, PLD_OUT, PYPTO_FP32, 2, {4, 8}, -1, 0},
     {"NR", PLD_PARAM_SCALAR, PLD_IN, PYPTO_INDEX, 0, {0}, -1, 0},

@@ -397,6 +397,88 @@ def test_the_root_scope(transport):
         assert root[0]["task_window_end"] == 0 and root[1]["task_window_end"] == 6
 
 
+def scopes_of(folder):
+    """What the lines say: scope, name, phase, depth, line within the wrapper, tasks submitted so far."""
+    head, *scopes = map(json.loads, (folder / "scope_stats" / "scope_stats.jsonl").read_text().splitlines())
+    assert head["dropped"] == 0 and head["total"] == len(scopes)
+    first = int(scopes[0]["site"].rpartition(":")[2])
+    return [
+        (s["scope"], s["name"], s["phase"], s["depth"], int(s["site"].rpartition(":")[2]) - first, s["task_window_end"])
+        for s in scopes
+    ]
+
+
+NESTED = """
+    t = pl.create_tensor([1, 8], dtype=pl.INT32)
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="gather"):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], t)
+    with pl.cluster(name_hint="both"):
+        with pl.manual_scope():
+            with pl.spmd(2) as first:
+                b = pl.tile.get_block_idx()
+                pl.store(pl.load(x, [0, 0], [1, 8]), [4 + b, 0], z)
+            with pl.at(level=pl.Level.CORE_GROUP, deps=[first]):
+                pl.store(pl.load(z, [4, 0], [1, 8]), [8, 0], z)
+        put(t, z, 0)
+    for i in pl.spmd(2):
+        pl.store(pl.load(x, [0, 0], [1, 8]), [10 + i, 0], z)
+    put(x, z, 1)
+"""
+
+
+def test_nested_scopes(transport):
+    """Each has its lines, its kind and its name; what it held shows where it begins and ends."""
+    for folder in folders(recorded(compiled(body=NESTED), enable_scope_stats=True)).values():
+        found = scopes_of(folder)
+        at = found[1][4]
+        names = [(*scope[:4], scope[4] - at, scope[5]) for scope in found[1:-1]]
+        assert names == [
+            ("pl.at", "gather", "begin", 1, 0, 0),
+            ("pl.at", "gather", "end", 1, 0, 1),
+            ("pl.cluster", "both", "begin", 1, 2, 1),
+            ("pl.manual_scope", "chip", "begin", 2, 3, 1),
+            ("pl.spmd", "chip", "begin", 3, 4, 1),
+            ("pl.spmd", "chip", "end", 3, 4, 2),
+            ("pl.at", "chip", "begin", 3, 7, 2),
+            ("pl.at", "chip", "end", 3, 7, 3),
+            ("pl.manual_scope", "chip", "end", 2, 3, 3),
+            ("pl.cluster", "both", "end", 1, 2, 4),
+            ("pl.spmd", "chip", "begin", 1, 10, 4),
+            ("pl.spmd", "chip", "end", 1, 10, 5),
+        ]
+        assert found[0] == ("function", "chip", "begin", 0, 0, 0)
+        assert found[-1] == ("function", "chip", "end", 0, 0, 6)
+
+
+LEFT = """
+    for i in pl.range(4):
+        with pl.cluster():
+            with pl.manual_scope():
+                put(x, z, i)
+                if i == 2:
+                    break
+        with pl.cluster(name_hint="second"):
+            put(x, z, i)
+"""
+
+
+def test_scopes_that_a_jump_leaves():
+    """They end where the scope around them does, or the next one begins: lines are always in pairs."""
+    (folder,) = folders(recorded(compiled(1, LEFT), 1, enable_scope_stats=True)).values()
+    open_scopes, seen = [], Counter()
+    for scope, name, phase, depth, _, _ in scopes_of(folder):
+        if phase == "begin":
+            assert depth == len(open_scopes)
+            open_scopes.append((scope, name, depth))
+            seen[scope, name] += 1
+        else:
+            assert open_scopes.pop() == (scope, name, depth)
+    assert not open_scopes
+    assert seen == {
+        ("function", "chip"): 1, ("pl.cluster", "chip"): 3, ("pl.manual_scope", "chip"): 3, ("pl.cluster", "second"): 2
+    }
+
+
 # ---- the content of arguments ----
 
 
