@@ -27,7 +27,7 @@ typedef struct pypto_records {
      * which is an error unless only `times` is asked for. */
     const char *directory;
     /* Whether each dispatch has a folder of its own there, rank<r>/d<k>, for the k-th of that rank in the call, from 0.
-     * Otherwise the files of the first one stand in `directory` itself. */
+     * Those of SubWorkers are in sub<i>/d<k>. Otherwise the files of the first one stand in `directory` itself. */
     bool per_rank;
     /* chip_swimlane_records.json, merged_swimlane_<time>.json, deps.json: 1 has the blocks of tasks, 2 also when they
      * were ready and over, 3 what the scheduler did, 4 when tasks were submitted; 0: none. */

@@ -19,6 +19,8 @@ int64_t os_file_now_ns(void);
 
 /* CPUs this process may use: the affinity mask, bounded by the cgroup quota (rounded up); >= 1. */
 int32_t os_cpu_count(void) EXPORTED(os_cpu_count);
+/* The CPU that the calling thread is on at this moment; -1: not known. */
+int32_t os_cpu_now(void);
 /* The part of it that concerns cgroups: fewest CPUs that the groups named in `membership` (the text
  * of /proc/self/cgroup) and their parents below `mount` grant, or 0 when they set no limit. */
 int64_t os_cgroup_cpus(const char *mount, const char *membership);

@@ -133,3 +133,8 @@ int32_t os_cpu_count(void)
     }
     return cpus > 0 ? (int32_t)cpus : 1;
 }
+
+int32_t os_cpu_now(void)
+{
+    return sched_getcpu();
+}

@@ -14,7 +14,9 @@
 static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
 {
     host_order *order = &host->w->order;
-    if (segment_dispatch_done(segment_rank(&host->w->seg, device), sequence))
+    /* A record of the call tells of those that are over by now, too. */
+    if (host->recording == NULL &&
+        segment_dispatch_done(segment_rank(&host->w->seg, device), sequence))
         return true;
     const queue_dep dep = {.device = device, .sequence = sequence};
     if (order->dep_count > 0 && order->deps[order->dep_count - 1].device == device &&
@@ -168,7 +170,8 @@ static void prune(pld_host *host)
     int64_t kept = 0;
     for (int64_t i = 0; i < order->access_count; ++i) {
         const host_access *a = &order->accesses[i];
-        if (!segment_dispatch_done(segment_rank(&host->w->seg, a->device), a->sequence))
+        if ((host->recording != NULL && a->call == host->call) ||
+            !segment_dispatch_done(segment_rank(&host->w->seg, a->device), a->sequence))
             order->accesses[kept++] = *a;
     }
     order->access_count = kept;

@@ -16,11 +16,13 @@
 #define RANK_BYTES (16 * MIB)
 #define RANK_BYTES_CONTENT (64 * MIB)
 #define RANK_BYTES_TIMES (1 * MIB)
+/* Of a SubWorker: a few events for each call of a function. */
+#define SUB_BYTES (1 * MIB)
 
 struct recording {
     kept_records wanted;
-    heap_block blocks[PYPTO_MAX_RANKS];
-    trace_log *logs[PYPTO_MAX_RANKS];
+    heap_block blocks[MAX_CONSUMERS]; /* SubWorkers behind the ranks */
+    trace_log *logs[MAX_CONSUMERS];
 };
 
 static bool makes_files(const pypto_records *r)
@@ -163,18 +165,17 @@ pypto_status records_begin(pld_host *host)
     if (makes_files(&recording->wanted.what))
         status = trace_prepare(&recording->wanted.what);
     const int64_t bytes = bytes_of(&recording->wanted.what, w->device_count);
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        status = take_log(host, rank, bytes);
+    for (int32_t i = 0; status_ok(status) && i < consumer_count(w); ++i)
+        status = take_log(host, i, i < w->device_count || bytes < SUB_BYTES ? bytes : SUB_BYTES);
     const int64_t now = os_now_ns(); /* making room can take its time */
-    for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        recording->logs[rank]->origin_ns = now;
+    for (int32_t i = 0; status_ok(status) && i < consumer_count(w); ++i)
+        recording->logs[i]->origin_ns = now;
     return status;
 }
 
 int64_t records_log(const pld_host *host, int32_t device)
 {
-    /* SubWorkers note nothing. */
-    return host->recording == NULL || device >= host->w->device_count
+    return host->recording == NULL
                ? 0
                : (int64_t)((const char *)host->recording->logs[device] - host->w->seg.base);
 }
@@ -187,8 +188,8 @@ void records_end(pld_host *host, pypto_status *status)
     const struct recording *recording = host->recording;
     pypto_status written = STATUS_OK;
     if (makes_files(&recording->wanted.what))
-        written =
-            trace_write(host->table, &recording->wanted.what, recording->logs, w->device_count);
+        written = trace_write(host->table, &recording->wanted.what, recording->logs,
+                              w->device_count, consumer_count(w));
     if (status_ok(written) && recording->wanted.what.times)
         written =
             trace_times(host->table, recording->logs, w->device_count, &w->times, &w->time_count);
@@ -203,10 +204,9 @@ void records_release(pld_host *host)
     struct recording *recording = host->recording;
     if (recording == NULL)
         return;
-    for (int32_t rank = 0; rank < host->w->device_count; ++rank)
-        if (recording->logs[rank] != NULL)
-            heap_give(&host->w->staging, recording->blocks[rank].offset,
-                      recording->blocks[rank].bytes);
+    for (int32_t i = 0; i < consumer_count(host->w); ++i)
+        if (recording->logs[i] != NULL)
+            heap_give(&host->w->staging, recording->blocks[i].offset, recording->blocks[i].bytes);
     records_forget(&recording->wanted);
     alloc_free(recording);
     host->recording = NULL;

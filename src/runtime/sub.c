@@ -4,8 +4,10 @@
  * when it has nothing to settle: on the thread's own stack, so the function may be anything, and one after the
  * other. While it runs nobody takes records or looks at the poison; the host waits for its end, or kills the process. */
 #include "runtime/rank.h"
+#include "runtime/tracing.h"
 
 #include "base/alloc.h"
+#include "base/os.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,6 +79,9 @@ static void run_function(rank *r, dispatch *d, const pld_function *f)
     atomic_store_explicit(&h->breadcrumb,
                           (uint64_t)(record->function + 1) << 32 | (uint32_t)f->line,
                           memory_order_relaxed);
+    if (d->log != NULL)
+        tracing_begun(d);
+    const int64_t started_ns = d->log != NULL ? os_now_ns() : 0;
     if (f->run_sub != NULL)
         f->run_sub(&sub, d->arguments.args);
     else if (r->runner.run != NULL)
@@ -85,6 +90,10 @@ static void run_function(rank *r, dispatch *d, const pld_function *f)
         pld_sub_fail(&sub, NULL,
                      "nothing is bound to it: set pld_function.run_sub, or "
                      "pypto_worker_options.run_sub");
+    if (d->log != NULL) {
+        tracing_sub_ran(d, started_ns, os_now_ns());
+        tracing_wrapper_over(d);
+    }
     atomic_store_explicit(&h->breadcrumb, 0, memory_order_relaxed);
     atomic_store_explicit(&h->running_call, 0, memory_order_seq_cst);
     if (segment_poisoned(&r->s.seg, record->call, memory_order_seq_cst)) {

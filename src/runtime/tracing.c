@@ -52,12 +52,18 @@ void tracing_taken(dispatch *d, int64_t taken_ns)
         r->s.log = d->log;
         r->s.log_dispatch = d->number;
     }
-    event_taken *e = begin(d, EVENT_TAKEN, (int64_t)sizeof *e);
+    const int32_t deps = wants(d, TRACE_TASKS) ? d->record->dep_count : 0;
+    event_taken *e = begin(d, EVENT_TAKEN, (int64_t)sizeof *e + deps * (int64_t)sizeof(trace_dep));
     if (e == NULL)
         return;
     e->program = d->record->program;
     e->function = d->record->function;
     e->taken_ns = taken_ns;
+    e->dep_count = deps;
+    trace_dep *to = (trace_dep *)(void *)(e + 1);
+    const queue_dep *from = record_deps(d->record);
+    for (int32_t i = 0; i < deps; ++i)
+        to[i] = (trace_dep){from[i].device, from[i].sequence};
     trace_commit(d->log, e);
     sched_note_phase(&r->s, PHASE_DISPATCH, taken_ns, 1);
 }
@@ -246,6 +252,42 @@ void tracing_core(const pld_core *core)
     e->started_ns = core->started_ns;
     e->ended_ns = core->ended_ns;
     e->over_ns = os_now_ns();
+    trace_commit(d->log, e);
+}
+
+void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns)
+{
+    const int32_t args = d->arguments.count;
+    if (wants(d, TRACE_TASKS)) {
+        event_task *e =
+            begin(d, EVENT_TASK, (int64_t)sizeof *e + args * (int64_t)sizeof(trace_arg));
+        if (e == NULL)
+            return;
+        const trace_event head = e->head;
+        *e = (event_task){.head = head,
+                          .id = 1,
+                          .function = d->record->function,
+                          .blocks = 1,
+                          .began_ns = started_ns,
+                          .ended_ns = started_ns,
+                          .arg_count = args};
+        trace_arg *to = (trace_arg *)(void *)(e + 1);
+        for (int32_t i = 0; i < args; ++i)
+            fill_arg(&to[i], &d->arguments.args[i]);
+        trace_commit(d->log, e);
+    }
+    event_block *e = wants(d, TRACE_BLOCKS) ? begin(d, EVENT_BLOCK, (int64_t)sizeof *e) : NULL;
+    if (e == NULL)
+        return;
+    const trace_event head = e->head;
+    *e = (event_block){.head = head,
+                       .task = 1,
+                       .function = d->record->function,
+                       .cpu = os_cpu_now(),
+                       .ready_ns = started_ns,
+                       .started_ns = started_ns,
+                       .ended_ns = ended_ns,
+                       .over_ns = ended_ns};
     trace_commit(d->log, e);
 }
 

@@ -23,6 +23,9 @@ void tracing_ended(const task *t);
 /* A core has ended or, with its call, been dropped. */
 void tracing_core(const pld_core *core);
 
+/* The function of a SubWorker has run: the one task of its dispatch. */
+void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns);
+
 /* Memory for a tensor was taken, and given back. */
 void tracing_taken_memory(dispatch *d, const void *block, int64_t bytes);
 void tracing_given_memory(dispatch *d, int64_t bytes);

@@ -38,7 +38,7 @@ typedef struct trace_log {
 static_assert(sizeof(trace_log) == 64, "events are aligned");
 
 typedef enum trace_event_kind {
-    EVENT_TAKEN,  /* a dispatch has come: event_taken */
+    EVENT_TAKEN,  /* a dispatch has come: event_taken, then trace_dep */
     EVENT_BEGUN,  /* and begins: event_begun, then its arguments */
     EVENT_OVER,   /* and is over: event_over */
     EVENT_TASK,   /* a task was submitted: event_task, then ids, then arguments */
@@ -77,7 +77,14 @@ typedef struct event_taken {
     int32_t program;
     int32_t function;
     int64_t taken_ns;
+    int64_t dep_count;
 } event_taken;
+
+/* A dispatch that must be over before: number `number` of a rank, or of a SubWorker, which are counted behind the ranks. */
+typedef struct trace_dep {
+    int64_t consumer;
+    uint64_t number;
+} trace_dep;
 
 typedef struct event_begun {
     trace_event head;

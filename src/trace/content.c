@@ -73,7 +73,7 @@ void trace_contents(const trace_run *run, const trace_dispatch *d, const char *f
         "\"dump_args_level\":%d,\"total_args\":%lld,\"truncated_args\":%lld,"
         "\"dropped_records\":%lld,\"bin_file\":\"args.bin\",\n\"args\":[",
         run->wanted->dump_args, (long long)d->contents.count, (long long)truncated,
-        (long long)run->ranks[d->rank].dropped);
+        (long long)run->consumers[d->consumer].dropped);
     for (int64_t k = 0; run->wanted->dump_args >= 2 && k < d->tasks.count; ++k)
         add_scalars(&d->tasks.items[k], out);
     for (int64_t i = 0; i < d->contents.count; ++i) {

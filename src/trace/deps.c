@@ -95,10 +95,28 @@ static void add_edge(const trace_dispatch *d, const trace_graph *g, const trace_
     text_add(out, "}");
 }
 
+/* The dispatches that this one comes after. */
+static void add_after(const trace_run *run, const trace_dispatch *d, text *out)
+{
+    for (int64_t i = 0; i < d->taken->dep_count; ++i) {
+        const trace_dispatch *before = trace_find(run, d->deps[i].consumer, d->deps[i].number);
+        if (before == NULL)
+            continue; /* of an earlier call, or not noted */
+        json_next(out);
+        text_add(out, "{");
+        trace_add_owner(run, before, out);
+        text_add(out, "}");
+    }
+}
+
 void trace_deps(const trace_run *run, const trace_dispatch *d, const trace_graph *graph, text *out)
 {
-    text_printf(out, "{\"rank\":%d,\"dispatch\":%d,\"dropped\":%lld,\n\"tasks\":[", d->rank,
-                d->index, (long long)run->ranks[d->rank].dropped);
+    text_add(out, "{");
+    trace_add_owner(run, d, out);
+    text_printf(out, ",\"dropped\":%lld,\n\"after\":[",
+                (long long)run->consumers[d->consumer].dropped);
+    add_after(run, d, out);
+    text_add(out, "],\n\"tasks\":[");
     for (int64_t k = 0; k < d->tasks.count; ++k)
         add_task(run, d, graph, k, out);
     text_add(out, "],\n\"tensors\":[");

@@ -7,7 +7,7 @@ const char *trace_function(const trace_run *run, int32_t index)
 }
 
 /* The dispatch of that number. */
-static trace_dispatch *find(const trace_rank *r, uint64_t number)
+static trace_dispatch *find(const trace_consumer *r, uint64_t number)
 {
     int64_t low = 0, high = r->dispatches.count; /* they were taken in order */
     while (low < high) {
@@ -22,14 +22,34 @@ static trace_dispatch *find(const trace_rank *r, uint64_t number)
                : NULL;
 }
 
-static void add_taken(trace_run *run, int32_t rank, const event_taken *e)
+const trace_dispatch *trace_find(const trace_run *run, int64_t consumer, uint64_t number)
 {
-    trace_rank *r = &run->ranks[rank];
+    return consumer < run->consumer_count ? find(&run->consumers[consumer], number) : NULL;
+}
+
+const char *trace_owner(const trace_run *run, const trace_dispatch *d, int32_t *number)
+{
+    const bool is_sub = d->consumer >= run->rank_count;
+    *number = is_sub ? d->consumer - run->rank_count : d->consumer;
+    return is_sub ? "sub" : "rank";
+}
+
+void trace_add_owner(const trace_run *run, const trace_dispatch *d, text *out)
+{
+    int32_t number;
+    const char *owner = trace_owner(run, d, &number);
+    text_printf(out, "\"%s\":%d,\"dispatch\":%d", owner, number, d->index);
+}
+
+static void add_taken(trace_run *run, int32_t consumer, const event_taken *e)
+{
+    trace_consumer *r = &run->consumers[consumer];
     trace_dispatch *d = arena_new(run->a, trace_dispatch);
-    *d = (trace_dispatch){.rank = rank,
+    *d = (trace_dispatch){.consumer = consumer,
                           .index = (int32_t)r->dispatches.count,
                           .number = e->head.dispatch,
-                          .taken = e};
+                          .taken = e,
+                          .deps = (const trace_dep *)(const void *)(e + 1)};
     vec_push(run->a, &r->dispatches, d);
 }
 
@@ -48,12 +68,12 @@ static void add_block(trace_run *run, trace_dispatch *d, const event_block *e)
         vec_push(run->a, &d->blocks, e);
 }
 
-static void add_event(trace_run *run, int32_t rank, const trace_event *head)
+static void add_event(trace_run *run, int32_t consumer, const trace_event *head)
 {
-    trace_rank *r = &run->ranks[rank];
+    trace_consumer *r = &run->consumers[consumer];
     const void *e = head;
     if (head->kind == EVENT_TAKEN) {
-        add_taken(run, rank, e);
+        add_taken(run, consumer, e);
         return;
     }
     trace_dispatch *d = find(r, head->dispatch);
@@ -77,17 +97,18 @@ static void add_event(trace_run *run, int32_t rank, const trace_event *head)
 
 void trace_read(trace_run *run, trace_log *const *logs)
 {
-    for (int32_t rank = 0; rank < run->rank_count; ++rank) {
-        const trace_log *log = logs[rank];
+    for (int32_t consumer = 0; consumer < run->consumer_count; ++consumer) {
+        const trace_log *log = logs[consumer];
         if (log == NULL)
             continue;
         run->origin_ns = log->origin_ns;
-        run->ranks[rank].dropped = atomic_load_explicit(&log->dropped, memory_order_relaxed);
+        run->consumers[consumer].dropped =
+            atomic_load_explicit(&log->dropped, memory_order_relaxed);
         const char *events = (const char *)(log + 1);
         const int64_t used = atomic_load_explicit(&log->used, memory_order_acquire);
         for (int64_t at = 0; at < used;) {
             const trace_event *head = (const trace_event *)(const void *)(events + at);
-            add_event(run, rank, head);
+            add_event(run, consumer, head);
             at += head->bytes;
         }
     }

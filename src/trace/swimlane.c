@@ -22,8 +22,9 @@ static void add_metadata(const trace_run *run, const trace_dispatch *d, int32_t 
     text_add(out, "],\"core_to_thread\":[");
     for (int32_t i = 0; i < lanes; ++i)
         text_add(out, i > 0 ? ",0" : "0");
-    text_printf(out, "],\"rank\":%d,\"dispatch\":%d,\"dropped\":%lld}", d->rank, d->index,
-                (long long)run->ranks[d->rank].dropped);
+    text_add(out, "],");
+    trace_add_owner(run, d, out);
+    text_printf(out, ",\"dropped\":%lld}", (long long)run->consumers[d->consumer].dropped);
 }
 
 /* The rows of blocks; `turns` counts those of each lane. */
@@ -52,7 +53,7 @@ static bool is_within(const trace_dispatch *d, const event_phase *p)
 static void add_phases(const trace_run *run, const trace_dispatch *d, text *out)
 {
     static const char *const kinds[] = {"dispatch", "complete", "idle"};
-    const trace_rank *r = &run->ranks[d->rank];
+    const trace_consumer *r = &run->consumers[d->consumer];
     text_add(out, ",\n\"aicpu_scheduler_phases\":[[");
     for (int64_t i = 0; i < r->phases.count; ++i) {
         const event_phase *p = r->phases.items[i];

@@ -12,7 +12,7 @@ void trace_scopes(const trace_run *run, const trace_dispatch *d, text *out)
     static const event_scope none = {.function = -1};
     const int64_t count = d->scopes.count;
     const event_scope *last = count > 0 ? d->scopes.items[count - 1] : &none;
-    const int64_t dropped = run->ranks[d->rank].dropped;
+    const int64_t dropped = run->consumers[d->consumer].dropped;
     text_printf(out, "{\"version\":6,\"fatal\":%s,\"dropped\":%lld,\"total\":%lld",
                 d->over == NULL && dropped == 0 ? "true" : "false", (long long)dropped,
                 (long long)count);
@@ -56,7 +56,8 @@ void trace_names(const trace_run *run, text *out)
 {
     text_add(out, "{\"level\":2,\"orchestrator_name\":null,\"callable_id_to_name\":{");
     for (int32_t i = 0; i < run->table->nfunctions; ++i) {
-        if (run->table->functions[i]->plane != PLD_PLANE_CORE)
+        if (run->table->functions[i]->plane != PLD_PLANE_CORE &&
+            run->table->functions[i]->plane != PLD_PLANE_SUB)
             continue;
         json_next(out);
         text_printf(out, "\"%d\":", i);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "sched/trace.h"
+#include "transport/segment.h"
 
 #include <pypto/records.h>
 
@@ -25,10 +26,11 @@ typedef struct trace_task {
 } trace_task;
 
 typedef struct trace_dispatch {
-    int32_t rank;
-    int32_t index; /* among those of its rank */
+    int32_t consumer; /* a rank, or behind those a SubWorker */
+    int32_t index;    /* among those of its consumer */
     uint64_t number;
     const event_taken *taken;
+    const trace_dep *deps;      /* taken->dep_count */
     const event_begun *begun;   /* NULL: it has not */
     const trace_arg *args;      /* of the wrapper, begun->arg_count */
     const event_over *over;     /* NULL: it is not */
@@ -40,24 +42,26 @@ typedef struct trace_dispatch {
     VEC(const event_content *) contents;
 } trace_dispatch;
 
-typedef struct trace_rank {
+typedef struct trace_consumer {
     VEC(trace_dispatch *) dispatches;
     VEC(const event_phase *) phases;
     int64_t dropped;
-} trace_rank;
+} trace_consumer;
 
 typedef struct trace_run {
     arena *a;
     const pld_program *table;
     const pypto_records *wanted;
     int32_t rank_count;
-    trace_rank ranks[PYPTO_MAX_RANKS];
+    int32_t consumer_count;
+    trace_consumer consumers[MAX_CONSUMERS];
     int64_t origin_ns;
 } trace_run;
 
-/* What the ranks of a call have noted; logs[rank] is NULL for none. */
+/* What the ranks of a call and behind them its SubWorkers have noted; logs[consumer] is NULL for none. */
 PYPTO_NODISCARD pypto_status trace_write(const pld_program *table, const pypto_records *wanted,
-                                         trace_log *const *logs, int32_t rank_count);
+                                         trace_log *const *logs, int32_t rank_count,
+                                         int32_t consumer_count);
 
 /* Makes the directory, and removes what an earlier call has left there. */
 PYPTO_NODISCARD pypto_status trace_prepare(const pypto_records *wanted);
@@ -68,6 +72,13 @@ PYPTO_NODISCARD pypto_status trace_times(const pld_program *table, trace_log *co
 
 /* read.c */
 void trace_read(trace_run *run, trace_log *const *logs);
+
+/* The dispatch of that number, or NULL: it has not been noted. */
+const trace_dispatch *trace_find(const trace_run *run, int64_t consumer, uint64_t number);
+/* "rank", or "sub" of a SubWorker; *number: which. */
+const char *trace_owner(const trace_run *run, const trace_dispatch *d, int32_t *number);
+/* "rank":0,"dispatch":3 */
+void trace_add_owner(const trace_run *run, const trace_dispatch *d, text *out);
 
 /* Name of a function of the program, by index; "?" for none. */
 const char *trace_function(const trace_run *run, int32_t index);
@@ -116,6 +127,8 @@ void trace_contents(const trace_run *run, const trace_dispatch *d, const char *f
 void trace_chrome_begin(text *out);
 void trace_chrome_add(const trace_run *run, const trace_dispatch *d, const trace_graph *graph,
                       text *out);
+/* Arrows to dispatches from those that they come after; all that are added. */
+void trace_chrome_order(const trace_run *run, text *out);
 void trace_chrome_end(text *out);
 
 /* json.c: a string; a separator unless the text ends where a list or object begins; a list of numbers. */

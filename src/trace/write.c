@@ -67,7 +67,7 @@ static pypto_status remove_stale(arena *a, const char *directory)
         const char *name = names.items[i];
         if (is_ours(name))
             os_folder_remove(directory, name);
-        if (!is_numbered(name, "rank"))
+        if (!is_numbered(name, "rank") && !is_numbered(name, "sub"))
             continue;
         status = os_folder_make(directory, name); /* else files could not be put there either */
         const os_names inside = os_folder_list(a, directory, name);
@@ -138,7 +138,9 @@ static void write_dispatch(writing *w, const trace_dispatch *d)
     const pypto_records *wanted = run->wanted;
     const char *folder = "";
     if (wanted->per_rank) {
-        folder = arena_printf(run->a, "rank%d/d%d", d->rank, d->index);
+        int32_t number;
+        const char *owner = trace_owner(run, d, &number);
+        folder = arena_printf(run->a, "%s%d/d%d", owner, number, d->index);
         text program = {.a = run->a};
         text_add(&program, "{\"program\":");
         json_string(&program, trace_function(run, d->taken->function));
@@ -167,10 +169,11 @@ static void write_all(writing *w)
     const pypto_records *wanted = run->wanted;
     w->everything.a = run->a;
     trace_chrome_begin(&w->everything);
-    for (int32_t rank = 0; rank < run->rank_count; ++rank)
-        for (int64_t i = 0; i < run->ranks[rank].dispatches.count; ++i)
+    for (int32_t owner = 0; owner < run->consumer_count; ++owner)
+        for (int64_t i = 0; i < run->consumers[owner].dispatches.count; ++i)
             if (wanted->per_rank || i == 0)
-                write_dispatch(w, run->ranks[rank].dispatches.items[i]);
+                write_dispatch(w, run->consumers[owner].dispatches.items[i]);
+    trace_chrome_order(run, &w->everything);
     trace_chrome_end(&w->everything);
     if (wanted->per_rank && wanted->swimlane > 0)
         put(w, "", arena_printf(run->a, "merged_swimlane_%s.json", w->stamp), &w->everything);
@@ -214,7 +217,7 @@ typedef struct request {
     const pld_program *table;
     const pypto_records *wanted;
     trace_log *const *logs;
-    int32_t rank_count;
+    int32_t rank_count, consumer_count;
     pypto_dispatch_times *times;
     int32_t count;
 } request;
@@ -222,8 +225,11 @@ typedef struct request {
 static trace_run *read_run(arena *a, const request *asked)
 {
     trace_run *run = arena_new(a, trace_run);
-    *run = (trace_run){
-        .a = a, .table = asked->table, .wanted = asked->wanted, .rank_count = asked->rank_count};
+    *run = (trace_run){.a = a,
+                       .table = asked->table,
+                       .wanted = asked->wanted,
+                       .rank_count = asked->rank_count,
+                       .consumer_count = asked->consumer_count};
     trace_read(run, asked->logs);
     return run;
 }
@@ -244,20 +250,20 @@ static pypto_status fill_times(arena *a, void *context)
     int64_t count = 0;
     for (int32_t rank = 0; rank < run->rank_count; ++rank) {
         /* Fewer times would look like fewer dispatches. */
-        if (run->ranks[rank].dropped > 0)
+        if (run->consumers[rank].dropped > 0)
             return diag_status(DIAG_NO_SPACE,
                                "raise PYPTO_RECORD_BYTES, or pypto_records.bytes_per_rank",
                                "the times of rank %d found no room: %lld bytes are too few for the "
                                "dispatches of this call",
                                rank, (long long)asked->logs[rank]->capacity);
-        count += run->ranks[rank].dispatches.count;
+        count += run->consumers[rank].dispatches.count;
     }
     asked->times = alloc_zeroed(count + 1, (int64_t)sizeof *asked->times);
     if (asked->times == NULL)
         return diag_no_memory();
     for (int32_t rank = 0; rank < run->rank_count; ++rank) {
-        for (int64_t i = 0; i < run->ranks[rank].dispatches.count; ++i) {
-            const trace_dispatch *d = run->ranks[rank].dispatches.items[i];
+        for (int64_t i = 0; i < run->consumers[rank].dispatches.count; ++i) {
+            const trace_dispatch *d = run->consumers[rank].dispatches.items[i];
             asked->times[asked->count++] =
                 (pypto_dispatch_times){.rank = rank,
                                        .index = d->index,
@@ -278,16 +284,16 @@ pypto_status trace_prepare(const pypto_records *wanted)
 }
 
 pypto_status trace_write(const pld_program *table, const pypto_records *wanted,
-                         trace_log *const *logs, int32_t rank_count)
+                         trace_log *const *logs, int32_t rank_count, int32_t consumer_count)
 {
-    request asked = {table, wanted, logs, rank_count, NULL, 0};
+    request asked = {table, wanted, logs, rank_count, consumer_count, NULL, 0};
     return with_arena(write_files, &asked);
 }
 
 pypto_status trace_times(const pld_program *table, trace_log *const *logs, int32_t rank_count,
                          pypto_dispatch_times **times, int32_t *count)
 {
-    request asked = {table, NULL, logs, rank_count, NULL, 0};
+    request asked = {table, NULL, logs, rank_count, rank_count, NULL, 0};
     pypto_status status = with_arena(fill_times, &asked);
     *times = asked.times;
     *count = asked.count;

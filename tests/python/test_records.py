@@ -688,3 +688,129 @@ def test_marked_arguments(body, marked):
     found = {(int(e["task_id"]), e["arg_index"]) for e in index["args"] if e["kind"] == "tensor"}
     assert found == set(marked)
     assert not any(e["kind"] == "scalar" for e in index["args"])
+
+
+# ---- SubWorkers ----
+
+
+@pl.program
+class Checked:
+    """y = 2 x on each device, then two SubWorkers, then y + 1 on each device."""
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def double_kernel(self, x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]):
+        pl.store(pl.mul(pl.load(x, [0], [8]), 2.0), [0], y)
+        return y
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def double(self, x: pl.Tensor[[8], pl.FP32], y: pl.Out[pl.Tensor[[8], pl.FP32]]):
+        return self.double_kernel(x, y)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def negate(y: pl.InOut[pl.Tensor[[2, 8], pl.FP32]]):
+        if bool((y > 100).any()):
+            raise ValueError("too large")
+        y *= -1
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def look(y: pl.Tensor[[2, 8], pl.FP32]):
+        pass
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(self, x: pl.Tensor[[2, 8], pl.FP32], y: pl.InOut[pl.Tensor[[2, 8], pl.FP32]], out: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+        for r in pl.range(2):
+            self.double(x[r], y[r], device=r)
+        self.negate(y)
+        self.look(y)
+        for r in pl.range(2):
+            self.double(y[r], out[r], device=r)
+        return out
+
+
+def checked(tmp_path):
+    return ir.compile(
+        Checked, output_dir=tmp_path / "out", platform="cpu", distributed_config=DistributedConfig(device_ids=[0, 1])
+    )
+
+
+def dispatches_of(dfx):
+    """{folder: what it is called in `after` lists}"""
+    found = {}
+    for path in sorted([*dfx.glob("rank*/d*"), *dfx.glob("sub*/d*")]):
+        deps = read(path / "deps.json")
+        found[str(path.relative_to(dfx))] = {
+            f"{'sub' if 'sub' in e else 'rank'}{e.get('sub', e.get('rank'))}/d{e['dispatch']}" for e in deps["after"]
+        }
+    return found
+
+
+def test_sub_workers(tmp_path, transport):
+    """They have folders, lanes and an order of their own, as dispatches of one task."""
+    pytest.importorskip("torch")
+    program = checked(tmp_path)
+    x, y, out = (np.ones((2, 8), np.float32) for _ in range(3))
+    program(x, y, out, config=RunConfig(
+        platform="cpu", enable_chip_swimlane=4, enable_dep_gen=True, enable_scope_stats=True, enable_pmu=1,
+    ))
+    assert (out == -4).all()
+    dfx = tmp_path / "out" / "dfx_outputs"
+    after = dispatches_of(dfx)
+    (negate,) = [f for f in after if read(dfx / f / "dispatch_program.json") == {"program": "negate"}]
+    (look,) = [f for f in after if read(dfx / f / "dispatch_program.json") == {"program": "look"}]
+    assert {negate, look} == {"sub0/d0", "sub1/d0"}
+    assert after == {
+        "rank0/d0": set(), "rank1/d0": set(),
+        negate: {"rank0/d0", "rank1/d0"}, look: {"rank0/d0", "rank1/d0", negate},
+        "rank0/d1": {"rank0/d0", negate}, "rank1/d1": {"rank1/d0", negate},
+    }
+    span = {}
+    for folder in after:
+        deps = read(dfx / folder / "deps.json")
+        (task,) = deps["tasks"]
+        names = read(dfx / folder / "name_map.json")["callable_id_to_name"]
+        name = names[str(task["kernel_ids"][1])]
+        assert name == {negate: "negate", look: "look"}.get(folder, "double_kernel")
+        records = read(dfx / folder / "chip_swimlane_records.json")
+        ((_, _, _, start, end),) = records["aicore_tasks"]
+        span[folder] = (start, end)
+        owner = "sub" if folder.startswith("sub") else "rank"
+        assert records["metadata"][owner] == deps[owner] == int(folder[len(owner)])
+    for folder, before in after.items():
+        for earlier in before:
+            assert span[earlier][1] <= span[folder][0]
+    assert [s[:4] for s in scopes_of(dfx / negate)] == [("function", "negate", "begin", 0), ("function", "negate", "end", 0)]
+    (argument,) = read(dfx / negate / "deps.json")["tasks"][0]["args"]
+    assert argument["type"] == "INOUT" and argument["shape"] == [2, 8]
+    (whole,) = dfx.glob("merged_swimlane_*.json")
+    events = read(whole)["traceEvents"]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e.get("name") == "process_name"}
+    assert processes == {0: "rank 0", 1: "rank 1", 2: "SubWorker 0", 3: "SubWorker 1"}
+    bars = {e["name"].partition("(")[0]: e["pid"] for e in events if e["ph"] == "X"}
+    assert {bars["negate"], bars["look"]} == {2, 3}
+    starts = {e["id"]: e["pid"] for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e["pid"] for e in events if e["ph"] == "f"}
+    arrows = {(starts[i], ends[i]) for i in starts}
+    assert starts.keys() == ends.keys()
+    assert {(0, bars["negate"]), (1, bars["negate"]), (bars["negate"], bars["look"]), (bars["negate"], 0)} <= arrows
+
+
+def test_records_of_sub_workers_go_and_come(tmp_path):
+    """Those of an earlier call are removed; one that fails has its own."""
+    pytest.importorskip("torch")
+    program = checked(tmp_path)
+    x, y, out = (np.ones((2, 8), np.float32) for _ in range(3))
+    dfx = tmp_path / "out" / "dfx_outputs"
+    recorded = RunConfig(platform="cpu", enable_dep_gen=True)
+    with program.prepare() as worker:
+        worker(x, y, out, config=recorded)
+        assert {p.name for p in dfx.glob("sub*")} == {"sub0", "sub1"}
+        with pytest.raises(RuntimeError, match="too large"):
+            worker(100 * x, y, out, config=recorded)
+        found = dispatches_of(dfx)
+        assert {f for f in found if f.startswith("sub")} <= {"sub0/d0", "sub1/d0"}
+        names = {read(dfx / f / "dispatch_program.json")["program"]: read(dfx / f / "deps.json")["tasks"] for f in found}
+        assert len(names["negate"]) == 1 and not names.get("look")
+        worker(x, y, out)
+        worker(x, y, out, config=RunConfig(platform="cpu", enable_pmu=1))
+        assert (out == -4).all()
+    assert {p.name for p in dfx.glob("sub*/d0/*")} == {"pmu.csv", "dispatch_program.json"}
