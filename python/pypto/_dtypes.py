@@ -89,7 +89,7 @@ _HOST_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def host_zeros(library: Any, shape: list[int], dtype: DataType) -> Any:
-    """A tensor of zeros for a parameter, of torch or NumPy: the module `library`. TypeError where that has none like it."""
+    """A tensor of zeros for a parameter, of torch or NumPy: the module `library`. ValueError where that has none like it."""
     if dtype.get_bit() < 8 and dtype.name != "BOOL":  # two elements in a byte
         shape = [*shape[:-1], shape[-1] // 2]
     for name in _HOST_NAMES.get(dtype.name, (dtype.name.lower(),)):
@@ -98,9 +98,9 @@ def host_zeros(library: Any, shape: list[int], dtype: DataType) -> Any:
         except (AttributeError, TypeError):
             continue
         return library.zeros(shape, dtype=element)
-    from .errors import TypeError as PyptoTypeError
+    from .errors import ValueError as PyptoValueError
 
-    raise PyptoTypeError(
+    raise PyptoValueError(
         f"{library.__name__} has no element type for {dtype}: pass the output, too, or tensors of torch"
     )
 
@@ -136,6 +136,11 @@ def element_of(dtype: Any) -> DataType | None:
         return DTYPES["INT64"] if dtype.name == "INDEX" else dtype
     name = str(dtype).rpartition(".")[2] if _of_torch(dtype) else _of_numpy(dtype).name
     return _ELEMENTS.get(name)
+
+
+def library_with(dtype: Any) -> str:
+    """Whose element type it is: "torch", "numpy", or "" for one of ours and what is none."""
+    return "torch" if _of_torch(dtype) else "numpy" if _of_numpy(dtype) is not None else ""
 
 
 def element_bytes(dtype: Any) -> int:

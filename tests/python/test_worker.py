@@ -17,7 +17,7 @@ import torch
 import pypto
 import pypto.language as pl
 from programs import allreduce, allreduce_expected, config, from_text
-from pypto.ir import DistributedConfig
+from pypto.ir import DistributedConfig, PassContext
 from pypto.runtime import DistributedRunHandle, DistributedWorker, RegistrationHandle, RunConfig
 from transfers import host_of
 from worker_programs import FAR, FOREVER, N, SLOW, VAIN, compiled, count, expected, job, prepared_job, rows, shift
@@ -341,6 +341,12 @@ def test_wrong_workers():
         DistributedWorker([program, other])
     with pytest.raises(ValueError, match=r"same device_ids.*\[0, 1\].*\[0, 1, 2\]"):
         DistributedWorker([program, compiled(shift, 3)])
+    named = RunConfig(platform="cpu", distributed_config=DistributedConfig([0, 1], runtime="host_build_graph"))
+    with PassContext(runtime="host_build_graph"):
+        built = compiled(shift)
+    for other in (shift.compile(config=named), built):
+        with pytest.raises(ValueError, match="same runtime: job has 'tensormap_and_ringbuffer', shift 'host_build_graph'"):
+            DistributedWorker([program, other])
     with pytest.raises(ValueError, match="requires persistent=True"):
         program.prepare(reset_persistent_windows=True)
     with pytest.raises(ValueError, match="not sub-workers of any prepared program"):

@@ -12,7 +12,20 @@ import pypto
 import pypto.language as pl
 from pypto import ir
 from pypto.ir import CompiledProgram, DistributedCompiledProgram, DistributedConfig, PassContext
-from pypto.runtime import ChipWorker, DeviceTensor, DistributedWorker, RunConfig, StackedDeviceTensor
+from pypto.runtime import (
+    ChipWorker,
+    DeviceTensor,
+    DistributedWorker,
+    RunConfig,
+    StackedDeviceTensor,
+    benchmark,
+    configure_log,
+    empty_shared,
+    execute_compiled,
+    execute_distributed_compiled,
+    run,
+)
+from pypto.runtime.debug import replay
 from worker_programs import N, compiled, expected, prepared_job, rows, shift
 
 Row = pl.Tensor[[N], pl.FP32]
@@ -282,6 +295,10 @@ def test_what_is_no_configuration(worker, chip_worker, single, distributed):
         lambda c: worker.submit(distributed, x, y, 1, 0, config=c),
         lambda c: worker.register(distributed)(x, y, 1, 0, config=c),
         lambda c: ChipWorker(c),
+        lambda c: run(Double, config=c),
+        lambda c: execute_compiled(single, [a, z], c),
+        lambda c: replay(single.output_dir, a, z, config=c),
+        lambda c: benchmark(single, [a, z], config=c),
         lambda c: chip_worker.run(single, a, z, config=c),
         lambda c: chip_worker.register(single)(a, z, config=c),
     ]
@@ -290,6 +307,41 @@ def test_what_is_no_configuration(worker, chip_worker, single, distributed):
             with pytest.raises(TypeError, match="config must be a pypto.runtime.RunConfig, not") as caught:
                 call(value)
             assert isinstance(caught.value, pypto.Error)
+
+
+def test_arguments_that_are_no_sequence(single, distributed):
+    y = np.zeros((2, N), np.int32)
+    kept = [np.ones(N, np.float32), np.zeros(N, np.float32)]
+    for call in (
+        lambda args: execute_compiled(single, args),
+        lambda args: execute_compiled(single.output_dir, args),
+        lambda args: execute_distributed_compiled(compiled(shift).output_dir, args),
+        lambda args: benchmark(single, args, rounds=1),
+    ):
+        check(lambda args: call(args), "args", lambda v: hasattr(v, "__iter__") and not isinstance(v, (str, bytes, dict, set)) and getattr(v, "shape", 1) != ())
+    assert execute_compiled(single, kept) is None
+    execute_distributed_compiled(compiled(shift).output_dir, (rows(), y))
+    np.testing.assert_array_equal(y, expected(rows(), 1))
+
+
+def test_other_functions(single):
+    for value in NO_PATHS:
+        with pytest.raises(TypeError, match="dir must be a path, not") as caught:
+            replay(value)
+        assert isinstance(caught.value, pypto.Error)
+    check(lambda platform: benchmark(single, [], platform=platform), "platform", none)
+    check(lambda device_id: benchmark(single, [], device_id=device_id), "device_id", lambda v: v is None or integer(0, 2**31 - 1)(v))
+    check(lambda persistent: benchmark(single, [], persistent=persistent), "persistent", lambda v: flag(v) and not v)
+    check(lambda sync_pypto: configure_log("timing", sync_pypto=sync_pypto), "sync_pypto", flag)
+    for value in (None, "x", 1.5, [None], ["a"], {"a": 1}, Nothing(), len, -1, [2, -1], np.zeros(2), 2**64):
+        with pytest.raises(pypto.Error, match="shape|no machine has"):
+            empty_shared(value)
+    for value in ("x", -1, 1.5, Nothing(), torch.tensor(1), "\ud800", {"a": 1}, len):
+        with pytest.raises(pypto.Error, match="dtype"):
+            empty_shared(2, value)
+    for value in VALUES:
+        with pytest.raises(KeyError, match="no orchestration .*; available: orch"):
+            single[value]
 
 
 def test_device_ids_that_are_changed_in_place():

@@ -64,10 +64,13 @@ ParamInfo = ParameterInfo
 
 
 def zeros_like_these(args: tuple[Any, ...]) -> Any:
-    """What makes a zeroed tensor for a parameter: of the library that the arguments are from."""
-    of_torch = any(type(arg).__module__.partition(".")[0] == "torch" for arg in args)
+    """What makes a zeroed tensor for a parameter: of the library that the arguments are from; where they do not say, of torch if
+    the script has it."""
+    from ..runtime.host_memory import library_of
+
+    given = {library_of(arg) for arg in args if getattr(arg, "shape", ())}
     library = sys.modules.get("torch")
-    if library is None or (args and not of_torch):
+    if library is None or "torch" not in given and "numpy" in given:
         import numpy
 
         library = numpy
@@ -434,7 +437,7 @@ class CompiledProgram:
             )
         try:
             return self._orchestrations[name]
-        except KeyError:
+        except (KeyError, TypeError):  # the second for what cannot be a key
             known = ", ".join(sorted(self._orchestrations))
             raise KeyError(f"no orchestration {name!r}; available: {known}") from None
 

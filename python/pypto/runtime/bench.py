@@ -11,11 +11,13 @@ import time
 from .. import _core
 from .._jit import _lint_of, _title, refuse_residents
 from ..errors import DeviceError, TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ..ir.options import flag
 from . import _telling
 from ._numbers import checked_count
 from ._records import TIMES
 from .benchmark_stats import BenchmarkStats
-from .run_config import RunConfig
+from .device_tensor import as_tuple
+from .run_config import RunConfig, checked_config
 from .trace_spans import TraceInvocation, invocation_of, total_of
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -54,6 +56,7 @@ def benchmark(
 
     rounds = checked_count(rounds, "rounds", 1)
     warmup = checked_count(warmup, "warmup", 0)
+    persistent = flag("persistent", persistent)
     chosen = platform is not None or device_id is not None
     if config is not None and chosen:
         raise PyptoValueError("give config, or platform and device_id, not both")
@@ -68,15 +71,13 @@ def benchmark(
             "persistent and reset_persistent_windows apply only to an L3 program (one with a host "
             "function)"
         )
-    if config is not None and not isinstance(config, RunConfig):
-        raise PyptoTypeError(
-            f"config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
-        )
+    checked_config(config)
+    arguments = as_tuple(args, "args", "arguments")
     if distributed:
         with compiled.prepare(
             config, persistent=persistent, reset_persistent_windows=reset_persistent_windows
         ) as worker:
-            native, arguments = worker._checked(compiled, tuple(args), config)
+            native, arguments = worker._checked(compiled, arguments, config)
             return _measure(worker._native, native, arguments, compiled, config, rounds, warmup, True)
     if isinstance(compiled, CompiledProgram):
         compiled = compiled._only("benchmark()")
@@ -85,9 +86,12 @@ def benchmark(
             f"benchmark() takes a compiled program, not {type(compiled).__name__}"
         )
     if chosen:
-        config = RunConfig(platform=platform or compiled.platform, device_id=device_id or 0)
+        config = RunConfig(
+            platform=compiled.platform if platform is None else platform,
+            device_id=0 if device_id is None else device_id,
+        )
     compiled._check_config(config, stacklevel=3)
-    arguments = compiled._in_place(tuple(args))
+    arguments = compiled._in_place(arguments)
     refuse_residents(compiled.name, arguments, hosts=False)
     workers = _core.Worker([getattr(config, "device_id", 0)], _title(compiled.name), 0, False)
     try:

@@ -17,7 +17,7 @@ from ..ir.options import flag
 from . import host_memory
 from ._numbers import is_int
 from .registration import RegistrationHandle, Registrations
-from .run_config import RunConfig
+from .run_config import RunConfig, checked_config
 from .runtime_base import MemoryWorker, close_at_exit, closed_error
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -63,11 +63,7 @@ class ChipWorker(MemoryWorker):
         super().__init__()
         if not is_int(level) or level != _LEVEL:
             raise PyptoValueError(f"ChipWorker only supports level=2, got {level!r}")
-        if config is not None and not isinstance(config, RunConfig):
-            raise PyptoTypeError(
-                f"config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
-            )
-        config = config or RunConfig()
+        config = checked_config(config) or RunConfig()
         self.level: int = level
         self.platform: str = config.platform
         self.device_id: int = config.device_id

@@ -13,7 +13,7 @@ from ..errors import (
 from ..ir import artifact
 from ..ir.compiled_program import CompiledProgram
 from ..ir.distributed_compiled_program import DistributedCompiledProgram
-from ..ir.folder import Folder
+from ..ir.folder import Folder, path_of
 
 __all__ = ["invalidate_binary_cache", "replay", "write_run_script"]
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _reloaded(dir: Any) -> CompiledProgram | DistributedCompiledProgram:
-    path = Path(os.path.realpath(dir))
+    path = Path(os.path.realpath(path_of(dir, "dir")))
     if (path / artifact.ONE_DEVICE).is_file():
         return CompiledProgram.from_dir(path)
     if (path / artifact.HOST).is_file():

@@ -57,8 +57,9 @@ def execute_distributed_compiled(
     Returns what the call does, and raises what that and `from_dir` raise.
     """
     from ..ir import DistributedCompiledProgram
+    from .device_tensor import as_tuple
 
     compiled = DistributedCompiledProgram.from_dir(
         output_dir, platform=platform, distributed_config=distributed_config
     )
-    return compiled(*args, config=config)
+    return compiled(*as_tuple(args, "args", "arguments"), config=config)

@@ -22,7 +22,7 @@ from ..ir.options import flag
 from . import _telling, sub_workers
 from ._numbers import is_finite, is_seconds
 from .registration import RegistrationHandle, Registrations
-from .run_config import RunConfig
+from .run_config import RunConfig, checked_config
 from .runtime_base import check_rank, close_at_exit, closed_error
 from .stacked_memory import StackedMemory, check_plain
 
@@ -150,7 +150,7 @@ class DistributedWorker(StackedMemory):
         keeps = persistent and resets is False
         self._inherited_host_tensors = _checked_inherited(inherited_host_tensors)
         startup_timeout_ns = _startup_nanoseconds(startup_timeout_s)
-        _check_config(config)
+        checked_config(config)
         programs = _checked_programs(compiled_or_list)
         self._programs = {program: program._program for program in programs}
         first = programs[0]
@@ -405,13 +405,6 @@ def _startup_nanoseconds(seconds: Any) -> int:
     return max(1, int(min(seconds, _LONGEST_WAIT_S) * 1e9))
 
 
-def _check_config(config: Any) -> None:
-    if config is not None and not isinstance(config, RunConfig):
-        raise PyptoTypeError(
-            f"config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
-        )
-
-
 def _merged_callbacks(callbacks: Any, overrides: Any) -> dict[str, Any]:
     if overrides is not None:
         warnings.warn(
@@ -481,10 +474,13 @@ def _checked_programs(compiled_or_list: Any) -> list[DistributedCompiledProgram]
                 "all programs of a worker must have the same device_ids: "
                 f"{first.name} has {ids}, {other.name} {others}"
             )
-        if other._distributed_config.runtime != first._distributed_config.runtime:
-            raise PyptoValueError(
-                "all programs of a worker must have the same runtime: "
-                f"{first.name} has {first._distributed_config.runtime!r}, "
-                f"{other.name} {other._distributed_config.runtime!r}"
-            )
+        for runtime, another in (
+            (first.runtime_name, other.runtime_name),
+            (first._distributed_config.runtime, other._distributed_config.runtime),
+        ):
+            if runtime != another:
+                raise PyptoValueError(
+                    "all programs of a worker must have the same runtime: "
+                    f"{first.name} has {runtime!r}, {other.name} {another!r}"
+                )
     return programs

@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import sys
 
-from .._dtypes import same_element
+from .._dtypes import library_with, same_element
 from ..errors import TypeError as PyptoTypeError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
+
+
+def library_of(tensor: Any) -> str:
+    """"torch", "numpy", or "" for anything else. Of a resident tensor, whose element type it has."""
+    if hasattr(type(tensor), "__pypto_kind__"):
+        return library_with(getattr(tensor, "dtype", None))
+    return _library(tensor)
 
 
 def _library(tensor: Any) -> str:

@@ -19,6 +19,7 @@ import sys
 
 from .._logging import number_in_environment
 from ..errors import TypeError as PyptoTypeError
+from ..ir.options import flag
 from . import _telling
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -62,7 +63,7 @@ def configure_log(level: str | int, *, sync_pypto: bool = False) -> None:
 
     sync_pypto   the compiler's level follows
     """
-    number = _number_of(level)
+    number, sync_pypto = _number_of(level), flag("sync_pypto", sync_pypto)
     logger.setLevel(number)
     _telling.tells_calls = number <= logging.DEBUG
     if _last_resort not in logger.handlers:

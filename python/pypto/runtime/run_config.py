@@ -187,6 +187,15 @@ class RunConfig:
         self.enable_chip_swimlane = _swimlane_level(level)
 
 
+def checked_config(config: Any) -> RunConfig | None:
+    """A configuration that the caller gives; TypeError for what is none."""
+    if config is not None and not isinstance(config, RunConfig):
+        raise PyptoTypeError(
+            f"config must be a pypto.runtime.RunConfig, not {type(config).__name__}"
+        )
+    return config
+
+
 def _accept_alias(init: Any) -> Any:
     """The former name is a keyword of the constructor, but no field: replace() and asdict() must
     not see it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .run_config import RunConfig as RunConfig
+from .run_config import RunConfig as RunConfig, checked_config
 
 __all__ = ["RunConfig", "RunResult", "compile_program", "execute_compiled", "run"]
 
@@ -69,7 +69,7 @@ def run(
     from .._jit import JITFunction
     from ..ir import compile
 
-    config = config or RunConfig()
+    config = checked_config(config) or RunConfig()
     if isinstance(program, JITFunction):
         compiled = program.compile(*tensors, config=config)
     else:
@@ -98,14 +98,15 @@ def execute_compiled(
 ) -> Any:
     """Runs a program for one device, with its arguments in a sequence `args`, on `config.device_id`; `compiled` may be its
     output directory. Returns what a call does, and raises what that and `CompiledProgram.from_dir` raise."""
+    from .device_tensor import as_tuple
     from ..ir.compiled_program import CompiledProgram, Orchestration
 
     if isinstance(compiled, Orchestration):
-        compiled._run(tuple(args), [0 if config is None else config.device_id], config)
+        compiled._run(as_tuple(args, "args", "arguments"), [0 if config is None else config.device_id], config)
         return None
     if not isinstance(compiled, CompiledProgram):
         compiled = CompiledProgram.from_dir(compiled)
-    return compiled(*args, config=config)
+    return compiled(*as_tuple(args, "args", "arguments"), config=config)
 
 
 # Names that test harnesses import.

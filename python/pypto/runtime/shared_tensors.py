@@ -6,7 +6,7 @@ import math
 import operator
 
 from .. import _core
-from .._dtypes import DataType
+from .._dtypes import DataType, library_with
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ._numbers import checked_bytes
 
@@ -47,7 +47,7 @@ def empty_shared(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
     """
     extents = _extents(shape)
     count = math.prod(extents)
-    if type(dtype).__module__.partition(".")[0] == "torch" and hasattr(dtype, "is_floating_point"):
+    if library_with(dtype) == "torch":
         return _torch_tensor(extents, count, dtype)
     import numpy
 
@@ -57,8 +57,8 @@ def empty_shared(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
         dtype = _NUMPY[dtype.name]
     try:
         wanted = numpy.dtype(dtype)
-    except TypeError:
-        raise PyptoTypeError(f"{dtype!r} is no element type of torch, NumPy or pl") from None
+    except (TypeError, ValueError):
+        raise PyptoTypeError(f"dtype={dtype!r} is no element type of torch, NumPy or pl") from None
     if wanted.hasobject:
         raise PyptoTypeError("Python objects cannot be in shared memory")
     if count == 0 or wanted.itemsize == 0:
@@ -82,5 +82,5 @@ def _extents(shape: Any) -> tuple[int, ...]:
     except TypeError:
         raise PyptoTypeError(f"shape must be an int or a sequence of ints, not {shape!r}") from None
     if any(extent < 0 for extent in extents):
-        raise PyptoValueError(f"extents must not be negative: {shape!r}")
+        raise PyptoValueError(f"shape: extents must not be negative: {shape!r}")
     return extents
