@@ -55,6 +55,19 @@ def crossed(
 
 
 @pl.jit.host
+def in_turn(
+    first: pl.InOut[pl.Tensor[[N], pl.FP32]],
+    second: pl.InOut[pl.Tensor[[N], pl.FP32]],
+    third: pl.InOut[pl.Tensor[[N], pl.FP32]],
+    ones: pl.Tensor[[N], pl.FP32],
+):
+    """Each += 2, on whatever ranks"""
+    add_chip(ones, ones, first)
+    add_chip(ones, ones, second)
+    add_chip(ones, ones, third)
+
+
+@pl.jit.host
 def both_on_one(
     x: pl.Tensor[[2, N], pl.FP32],
     weight: pl.Tensor[[2, N], pl.FP32],

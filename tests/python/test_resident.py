@@ -15,7 +15,7 @@ import torch
 import pypto.language as pl
 from programs import allreduce, allreduce_expected, config
 from pypto.runtime import DeviceTensor, DistributedWorker, RunConfig, Worker
-from resident_programs import N, add_chip, bare, both_on_one, compiled, each, numbers, one
+from resident_programs import N, add_chip, bare, both_on_one, compiled, each, in_turn, numbers, one
 from worker_programs import FAR, VAIN, expected, prepared_job, rows
 
 
@@ -248,6 +248,28 @@ def test_another_rank_than_that_of_the_dispatch(transport, rank):
             worker(y, weight, y)
         assert "resident_programs.py" in str(caught.value)
         worker.free_tensor(weight, worker_id=rank)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_dispatches_without_a_device_go_from_rank_to_rank_anew_in_each_call(persistent, transport):
+    """A resident tensor can be dispatched on its own rank only: so the ranks are 0, 1, 0 in every call."""
+    program = in_turn.compile(config=config(2))
+    ones = np.ones(N, np.float32)
+    with program.prepare(persistent=persistent) as worker:
+        tensors = [
+            worker.alloc_tensor((N,), np.float32, init=np.zeros(N, np.float32), worker_id=rank) for rank in (0, 1, 0)
+        ]
+        for _ in range(3):
+            worker(*tensors, ones)
+        host = np.zeros(N, np.float32)
+        for tensor, rank in zip(tensors, (0, 1, 0)):
+            worker.copy_from(host.ctypes.data, tensor.data_ptr, tensor.nbytes, worker_id=rank)
+            assert (host == 6).all()
+        with pytest.raises(ValueError, match="is dispatched on rank 0, but is resident on rank 1"):
+            worker(tensors[1], tensors[0], tensors[2], ones)
+    outputs = [np.zeros(N, np.float32) for _ in range(3)]
+    in_turn(*outputs, ones, config=config(1))  # with one device, too
+    assert all((output == 2).all() for output in outputs)
 
 
 # ---- one-shot calls ----

@@ -168,6 +168,26 @@ def test_one_tensor_as_input_and_output():
     np.testing.assert_array_equal(data, ramp())
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_other_names_of_an_output_see_the_result(prepared, shared):
+    """Arrays, tensors and views that had the memory before the call; a call never moves it somewhere else."""
+    copy = copy_program(pl.FP32, 6)
+    whole = np.zeros((3, 2, 6), np.float32)
+    tensor = torch.from_numpy(whole)
+    tensor = tensor.share_memory_() if shared else tensor
+    other, row, address = tensor.numpy(), tensor[1], tensor.data_ptr()
+    x = torch.ones(2, 6)
+    if prepared:
+        with copy.compile(x, x, config=config(2)).prepare() as worker:
+            worker(x, row)
+    else:
+        copy(x, row, config=config(2))
+    assert (other[1] == 1).all() and (tensor[1] == 1).all() and tensor.data_ptr() == address
+    assert not other[0].any() and not other[2].any()
+    assert shared or (whole[1] == 1).all()
+
+
 def test_torch_and_numpy_in_one_call():
     outputs = torch.zeros(2, 6)
     run(ramp(), outputs)
