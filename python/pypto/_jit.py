@@ -207,19 +207,18 @@ class JITFunction:
         dumps = dump_level(getattr(config, "dump_passes", False))
         key = (program, platform, repr(distributed), folder, kind, dumps)
         if key not in self._compiled:
-            baked = {i: v for i, v in enumerate(bound or ()) if isinstance(v, (int, float))}
             sources = artifact.Sources.of(program)
             if dumps:
                 names = self._function.__code__.co_varnames
                 sources.dump(_core.lower(self, names, bound, platform, True)[3], dumps)
-            sidecar = described(sources, self, platform, distributed)
+            sidecar = described(sources, self, platform, distributed, bound)
             profile = getattr(config, "compile_profiling", False)
             threads = distributed.aicpu_thread_num if distributed is not None else 0
             runtime = kind.value if kind is not None else artifact.DEFAULT_RUNTIME
             settings = artifact.Settings(runtime, threads, profile)
             programs = {self.__name__: (sources, sidecar)}
             where = artifact.write(folder, self.__name__, programs, settings)
-            self._compiled[key] = assembled(programs, where, settings, None, baked)
+            self._compiled[key] = assembled(programs, where, settings, None)
         return self._compiled[key]
 
     def _called(self, program: _core.Program, platform: str, distributed: Any) -> Any:
@@ -293,6 +292,7 @@ class JITFunction:
         possible without sample tensors; NotImplemented stands for pl.RUNTIME. The front end knows
         which parameters are tensors, and judges."""
         from .language import RUNTIME
+        from .runtime._numbers import plain_number
 
         code = self._function.__code__
         if code.co_flags & _VARIADIC or code.co_kwonlyargcount:
@@ -307,7 +307,7 @@ class JITFunction:
                     f"not {type(value).__name__}"
                 )
         given = [*args, *kwargs.values()]
-        if any(not isinstance(v, (int, float)) and v is not RUNTIME for v in given):
+        if any(plain_number(v) is None and v is not RUNTIME for v in given):
             for name, value in [*zip(code.co_varnames, args), *kwargs.items()]:
                 if value is RUNTIME:
                     raise PyptoTypeError(

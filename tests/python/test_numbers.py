@@ -9,7 +9,7 @@ import pytest
 import pypto
 import pypto.language as pl
 from programs import NR, from_text
-from pypto.ir import DistributedConfig
+from pypto.ir import CompiledProgram, DistributedCompiledProgram, DistributedConfig
 from pypto.runtime import RunConfig
 
 _TEXT = """\
@@ -160,6 +160,42 @@ def test_a_call_must_agree_with_the_compile():
         worker(y.reshape(1, 2), 3)
         with pytest.raises(ValueError, match="compiled for s=3"):
             worker(y.reshape(1, 2), 5)
+
+
+@pytest.mark.parametrize("value", [np.int32(3), ctypes.c_int32(3)], ids=str)
+def test_numbers_of_other_libraries_that_a_program_was_compiled_for(value):
+    names = from_text(_TEXT.format(dtype="INT32", stored="INT32", value="s"))
+    y = np.zeros(2, np.int32)
+    settings = RunConfig(platform="cpu")
+    for compiled in (names["chip"].compile(y, value, config=settings), names["chip"].compile(s=value, config=settings)):
+        for args in ((y, 3), (y,), (y, np.int64(3)), (y, ctypes.c_int32(3))):
+            y[:] = 0
+            compiled(*args)
+            assert y[0] == 3
+        for other in (4, np.int32(4), ctypes.c_int32(4)):
+            with pytest.raises(ValueError, match="compiled for s=3, and is called with 4"):
+                compiled(y, other)
+
+
+@pytest.mark.parametrize("dtype, value, other", [
+    ("INT32", -3, 4), ("UINT64", 2**64 - 1, 0), ("BOOL", True, False), ("FP32", 0.5, 1), ("FP32", math.inf, -math.inf),
+    ("FP32", math.nan, 0.0), ("FP32", 2, 3),
+])  # fmt: skip
+def test_a_program_of_a_directory_must_agree_with_its_compile(dtype, value, other):
+    made, y = echo_of(dtype, "chip")
+    written = made.compile(y, value, config=RunConfig(platform="cpu"))
+    again = CompiledProgram.from_dir(written.output_dir)
+    again(y)
+    assert y[0] == value or math.isnan(value) and math.isnan(y[0])
+    again(y, value)
+    with pytest.raises(ValueError, match=f"compiled for s={value!r}, and is called with {other!r}"):
+        again(y, other)
+    host, y = echo_of(dtype, "host")
+    settings = RunConfig(platform="cpu", distributed_config=DistributedConfig())
+    again = DistributedCompiledProgram.from_dir(host.compile(y, value, config=settings).output_dir)
+    again(y)
+    with pytest.raises(ValueError, match=f"compiled for s={value!r}"):
+        again(y, other)
 
 
 def test_a_number_that_is_none():

@@ -89,8 +89,6 @@ class Runnable:
     native         the program; None for one that was compiled with skip_ptoas
     sidecar        how it is called
     output_dir     None: in the cache only
-    baked          scalars that it was compiled for, by the number of the parameter; a call may leave
-                   all of them out
     """
 
     def __init__(
@@ -99,13 +97,12 @@ class Runnable:
         native: _core.Program | None,
         sidecar: Sidecar,
         output_dir: Path | None,
-        baked: dict[int, Any] | None,
         settings: Settings,
     ) -> None:
         from pathlib import Path
 
         self._native = native
-        self._baked = baked or {}
+        self._baked = sidecar.baked
         self._settings = settings
         self._returned = sidecar.num_return_types
         self.name: str = name
@@ -239,10 +236,12 @@ class Runnable:
 
     def _check_baked(self, args: tuple[Any, ...]) -> None:
         """A number that the program was compiled for cannot be another one in a call."""
+        from ..runtime._numbers import plain_number
+
         for i, baked in self._baked.items():
-            given = args[i]
-            if given is baked or hasattr(given, "shape") and given.shape:
-                continue  # a tensor: the library says what is wrong
+            given = plain_number(args[i])
+            if given is None:
+                continue  # no number: the library says what is wrong
             if given != baked and (given == given or baked == baked):
                 name = self.parameters[i].name
                 raise PyptoValueError(
@@ -402,7 +401,7 @@ class CompiledProgram:
         from .artifact import reload
 
         path, sidecar, native, settings = reload(dir, platform, backend_type, None, False)
-        only = Orchestration(native.name, native, sidecar, path, None, settings)
+        only = Orchestration(native.name, native, sidecar, path, settings)
         program = cls({native.name: only}, None, path)
         program._reloaded = True
         return program

@@ -130,13 +130,19 @@ def compile(
         raise failure
     if where is None and skip_ptoas:
         raise PyptoValueError("skip_ptoas=True leaves nothing but files; pass output_dir=")
-    return assembled(programs, where, settings, program, None)
+    return assembled(programs, where, settings, program)
 
 
 def described(
-    sources: Sources, source: Any, platform: str, config: DistributedConfig | None
+    sources: Sources,
+    source: Any,
+    platform: str,
+    config: DistributedConfig | None,
+    bound: tuple[Any, ...] | None = None,
 ) -> Sidecar:
-    """How a program is called."""
+    """How a program is called; `bound` are the arguments that it was compiled for."""
+    from ..runtime._numbers import plain_number
+
     by_text = {str(dtype): dtype for dtype in DTYPES.values()}
     entry = sources.entry
     params = [
@@ -144,7 +150,9 @@ def described(
         for p in entry["params"]
     ]
     returned = len(entry["results"]) or int(_source.returns_value(source))
-    return Sidecar(params, returned, platform, backend_of(platform), config)
+    numbers = {i: plain_number(value) for i, value in enumerate(bound or ())}
+    baked = {i: number for i, number in numbers.items() if number is not None}
+    return Sidecar(params, returned, platform, backend_of(platform), config, baked)
 
 
 def assembled(
@@ -152,19 +160,18 @@ def assembled(
     where: Path | None,
     settings: Settings,
     program: Any,
-    baked: dict[int, Any] | None,
 ) -> CompiledProgram | DistributedCompiledProgram:
     """What the caller of a compile gets. `where` is None when the cache alone has the program."""
     made: dict[str, Orchestration] = {}
     for name, (sources, sidecar) in programs.items():
         if sidecar.distributed_config is not None:
             return DistributedCompiledProgram(
-                name, sources.native, sidecar, where, baked, settings, program
+                name, sources.native, sidecar, where, settings, program
             )
         folder = where
         if where is not None and len(programs) > 1:
             folder = where / artifact.part_folder(name)
-        made[name] = Orchestration(name, sources.native, sidecar, folder, baked, settings)
+        made[name] = Orchestration(name, sources.native, sidecar, folder, settings)
     return CompiledProgram(made, program, where or next(iter(made.values())).output_dir)
 
 
@@ -178,7 +185,7 @@ def in_cache(
     sidecar = described(sources, source, platform, copy(config))
     threads = config.aicpu_thread_num if config is not None else 0
     settings = Settings(artifact.DEFAULT_RUNTIME, threads, False)
-    return assembled({source.__name__: (sources, sidecar)}, None, settings, None, None)
+    return assembled({source.__name__: (sources, sidecar)}, None, settings, None)
 
 
 def _sources(

@@ -35,11 +35,10 @@ class DistributedCompiledProgram(Runnable):
         native: _core.Program | None,
         sidecar: Sidecar,
         output_dir: Path | None,
-        baked: dict[int, Any] | None,
         settings: Settings,
         program: Any = None,
     ) -> None:
-        super().__init__(name, native, sidecar, output_dir, baked, settings)
+        super().__init__(name, native, sidecar, output_dir, settings)
         assert sidecar.distributed_config is not None
         self.program: Program | None = program
         self._distributed_config = sidecar.distributed_config
@@ -68,7 +67,7 @@ class DistributedCompiledProgram(Runnable):
         path, sidecar, native, settings = reload(
             dir, platform, backend_type, distributed_config, True
         )
-        return cls(native.name, native, sidecar, path, None, settings)
+        return cls(native.name, native, sidecar, path, settings)
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """Runs the program on the devices it was compiled with, and returns when every rank is done.

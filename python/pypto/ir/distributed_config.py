@@ -49,6 +49,8 @@ class DistributedConfig:
                 vars(self)[name] = integer(value)
             except TypeError:
                 raise PyptoTypeError(f"{name} must be an integer, got {value!r}") from None
+            if getattr(self, name) >= 2**31:
+                raise PyptoValueError(f"{name} must be below 2**31, got {value}")
         if not isinstance(self.runtime, str):
             raise PyptoTypeError(f"runtime must be a name, got {self.runtime!r}")
         if self.num_sub_workers < 0:

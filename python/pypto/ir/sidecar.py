@@ -7,6 +7,7 @@ are written, nothing is missing and nothing is there besides; else a ValueError 
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 from dataclasses import asdict, fields
@@ -39,6 +40,7 @@ class Sidecar:
     num_return_types  how many values a call in return style gives
     platform, backend_type
     distributed_config   None for a program without a host function
+    baked                scalars that it was compiled for, by the number of the parameter; a call may leave all of them out
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Sidecar:
         platform: str,
         backend_type: str,
         distributed_config: DistributedConfig | None,
+        baked: dict[int, Any],
     ) -> None:
         self.params = params
         self.num_return_types = num_return_types
         self.platform = platform
         self.backend_type = backend_type
         self.distributed_config = distributed_config
+        self.baked = baked
 
     @property
     def name(self) -> str:
@@ -64,7 +68,8 @@ class Sidecar:
             "schema": _SCHEMA[self.name],
             "params": [
                 {"name": p.name, "direction": p.direction, "shape": p.shape, "dtype": str(p.dtype)}
-                for p in self.params
+                | ({"value": _in_json(self.baked[i])} if i in self.baked else {})
+                for i, p in enumerate(self.params)
             ],
             "num_return_types": self.num_return_types,
             "platform": self.platform,
@@ -73,6 +78,11 @@ class Sidecar:
         if self.distributed_config is not None:
             content["distributed_config"] = asdict(self.distributed_config)
         return json.dumps(content, indent=2) + "\n"
+
+
+def _in_json(number: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return number if math.isfinite(number) else str(number)
 
 
 def read(folder: Path, name: str, platforms: tuple[str, ...], backends: tuple[str, ...]) -> Sidecar:
@@ -151,7 +161,9 @@ class _Reader:
     def param(self, value: Any, what: str) -> ParameterInfo:
         from .compiled_program import ParameterInfo
 
-        row = self.keyed(value, ("name", "direction", "shape", "dtype"), what)
+        given = isinstance(value, dict) and value.get("shape", 0) is None and "value" in value
+        keys = ("name", "direction", "shape", "dtype")
+        row = self.keyed(value, (*keys, "value") if given else keys, what)
         if not isinstance(row["name"], str) or not row["name"]:
             self.refuse(f"{what}.name must be a name")
         direction = self.word(row["direction"], _DIRECTIONS, f"{what}.direction")
@@ -163,6 +175,16 @@ class _Reader:
                 for d, extent in enumerate(self.listed(shape, f"{what}.shape"))
             ]
         return ParameterInfo(row["name"], direction, shape, _BY_TEXT[dtype])
+
+    def number(self, value: Any, dtype: DataType, what: str) -> Any:
+        """That a scalar was compiled for."""
+        if dtype.name == "BOOL":
+            return self.word(str(value), ("True", "False"), what) == "True"
+        if dtype.name.strip("U").startswith("IN"):
+            return self.integer(value, -(2**63), 2**64 - 1, what)
+        if value in ("nan", "inf", "-inf") or isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value) if isinstance(value, str) else value
+        self.refuse(f"{what} is no number of type {dtype}: {value!r}")
 
     def config(self, value: Any) -> DistributedConfig:
         what = "distributed_config"
@@ -196,7 +218,12 @@ class _Reader:
         backend = self.word(row["backend_type"], backends, "backend_type")
         count = self.integer(row["num_return_types"], 0, _MOST_RETURNED, "num_return_types")
         config = self.config(row["distributed_config"]) if distributed else None
-        return Sidecar(params, count, platform, backend, config)
+        baked = {
+            i: self.number(value["value"], param.dtype, f"params[{i}].value")
+            for i, (value, param) in enumerate(zip(row["params"], params))
+            if "value" in value
+        }
+        return Sidecar(params, count, platform, backend, config, baked)
 
 
 def check_against(path: Path, sidecar: Sidecar, native: _core.Program) -> None:

@@ -33,6 +33,18 @@ def checked_count(value: Any, name: str, least: int) -> int:
     return operator.index(value)
 
 
+def plain_number(value: Any) -> Any:
+    """A number of Python, NumPy or ctypes as one of Python; None for anything else."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    kind = type(value)
+    if kind.__module__ == "ctypes":
+        value = getattr(value, "value", None)
+    elif kind.__module__ == "numpy" and not hasattr(kind, "__setitem__"):  # no array
+        value = value.item()
+    return value if isinstance(value, (bool, int, float)) else None
+
+
 def is_seconds(value: Any) -> bool:
     """Whether it is a real number; it may be infinite or negative."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
