@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-import pypto
 import pypto.language as pl
 import pypto.language.distributed as pld
-from programs import from_text
 from pypto import ir
 from pypto.ir import CompiledProgram, DistributedCompiledProgram, DistributedConfig
 from pypto.runtime import ChipWorker, RunConfig
@@ -103,24 +101,24 @@ def test_one_orchestration_is_called_directly(make, transport):
         run.orch  # there is nothing to select
 
 
-_COPY = """
-@pl.program
-class Copy:
-    @pl.function(type=pl.FunctionType.InCore)
-    def kernel(self, a: pl.Tensor[[2], pl.FP32], z: pl.Out[pl.Tensor[[2, 64], pl.{0}]]) -> pl.Tensor[[2, 64], pl.{0}]:
-        return z
-
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def orch(self, a: pl.Tensor[[2], pl.FP32], z: pl.Out[pl.Tensor[[2, 64], pl.{0}]]) -> pl.Tensor[[2, 64], pl.{0}]:
-        return self.kernel(a, z)
-"""
-
-
 def test_whose_tensors_a_call_in_return_style_makes():
-    run = ir.compile(from_text(_COPY.format("FP32"))["Copy"], platform="cpu")
+    """Of resident tensors, the library that their element type is of."""
+
+    @pl.program
+    class Double:
+        @pl.function(type=pl.FunctionType.InCore)
+        def kernel(self, a: Row, z: pl.Out[Row]) -> Row:
+            return pl.store(pl.mul(pl.load(a, [0, 0], [1, W]), 2.0), [0, 0], z)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def orch(self, a: Row, z: pl.Out[Row]) -> Row:
+            return self.kernel(a, z)
+
+    run = ir.compile(Double, platform="cpu")
     with ChipWorker(RunConfig(platform="cpu")) as worker:
         for dtype, kind in ((torch.float32, torch.Tensor), (np.float32, np.ndarray), (pl.FP32, torch.Tensor)):
-            assert isinstance(run(worker.alloc_tensor((2,), dtype)), kind)
+            made = run(worker.alloc_tensor((1, W), dtype, init=np.ones((1, W), np.float32)))
+            assert isinstance(made, kind) and (made == 2).all()
 
 
 @pytest.mark.parametrize("count", [1, 3])
