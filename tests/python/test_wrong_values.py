@@ -344,6 +344,21 @@ def test_other_functions(single):
             single[value]
 
 
+def test_the_order_of_checks(worker, chip_worker, single, distributed):
+    """Closed, then the number of arguments, then the configuration."""
+    closed = distributed.prepare()
+    closed.close()
+    ended = ChipWorker(RunConfig(platform="cpu"))
+    ended.close()
+    for call in (single, distributed, worker, lambda *a, config: chip_worker.run(single, *a, config=config)):
+        with pytest.raises(TypeError, match="expects"):
+            call(config="no")
+    with pytest.raises(RuntimeError, match="called after close"):
+        closed(1, config="no")
+    with pytest.raises(RuntimeError, match="initialized ChipWorker"):
+        ended.run(single, 1, config="no")
+
+
 def test_device_ids_that_are_changed_in_place():
     changed = DistributedConfig([0, 1])
     changed.device_ids[1] = "one"

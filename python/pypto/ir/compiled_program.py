@@ -346,8 +346,8 @@ class Orchestration(Runnable):
         """
         from ..runtime import runner
 
-        self._check_config(config, stacklevel=3)
         whole, result = self._completed(args)
+        self._check_config(config, stacklevel=3)
         runner.execute_compiled(self, whole, config)
         return result
 

@@ -84,8 +84,8 @@ class DistributedCompiledProgram(Runnable):
         from ..runtime import distributed_runner
 
         refuse_residents(self.name, args)
-        self._check_config(config, stacklevel=3)
         whole, result = self._completed(args)
+        self._check_config(config, stacklevel=3)
         distributed_runner.execute_distributed(self, whole, config)
         return result
 

@@ -90,8 +90,8 @@ def benchmark(
             platform=compiled.platform if platform is None else platform,
             device_id=0 if device_id is None else device_id,
         )
-    compiled._check_config(config, stacklevel=3)
     arguments = compiled._in_place(arguments)
+    compiled._check_config(config, stacklevel=3)
     refuse_residents(compiled.name, arguments, hosts=False)
     workers = _core.Worker([getattr(config, "device_id", 0)], _title(compiled.name), 0, False)
     try:

@@ -173,9 +173,9 @@ class ChipWorker(MemoryWorker):
         """
         self._require_ready("run")
         program = self._checked(compiled)
+        whole, result = program._completed(args)
         program._check_config(config, stacklevel=3)
         self._check_device(config)
-        whole, result = program._completed(args)
         self._run_whole(program, whole, config)
         return result
 
