@@ -362,8 +362,26 @@ def test_the_order_of_checks(worker, chip_worker, single, distributed):
 def test_device_ids_that_are_changed_in_place():
     changed = DistributedConfig([0, 1])
     changed.device_ids[1] = "one"
-    with pytest.raises(ValueError, match=r"device_ids\[1\] is no device id"):
+    with pytest.raises(pypto.Error, match="device_ids"):
         shift(rows(), rows(), config=RunConfig(platform="cpu", distributed_config=changed))
+    with pytest.raises(TypeError, match="device_ids must be a list of integers"):
+        shift.compile(config=RunConfig(platform="cpu", distributed_config=changed))
+
+
+def test_what_happens_to_a_configuration_later_is_no_matter_to_its_programs():
+    given = DistributedConfig([0, 1])
+    settings = RunConfig(platform="cpu", distributed_config=given)
+    made = [shift.compile(config=settings), DistributedCompiledProgram.from_dir(compiled(shift).output_dir, distributed_config=given)]
+    given.device_ids = [0, 1, 2]
+    given.device_ids.append(3)
+    y = np.zeros((2, N), np.int32)
+    for program in made:
+        program(rows(), y)
+        np.testing.assert_array_equal(y, expected(rows(), 1))
+        with program.prepare() as worker:
+            assert worker.device_ids == [0, 1]
+    with shift.compile(config=settings).prepare() as worker:
+        assert worker.device_ids == [0, 1, 2, 3]
 
 
 def test_samples_that_are_none():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .._jit import refuse_residents
 from .compiled_program import ParameterInfo as ParameterInfo, Runnable
 from .distributed_config import DistributedConfig as DistributedConfig
@@ -41,7 +43,9 @@ class DistributedCompiledProgram(Runnable):
         super().__init__(name, native, sidecar, output_dir, settings)
         assert sidecar.distributed_config is not None
         self.program: Program | None = program
+        # The caller's own, for who looks at it; what happens to that later is no matter to the program.
         self._distributed_config = sidecar.distributed_config
+        self._devices = replace(sidecar.distributed_config)
         self._sub_workers_wanted = sidecar.distributed_config.num_sub_workers
 
     @classmethod
@@ -90,7 +94,7 @@ class DistributedCompiledProgram(Runnable):
         return result
 
     def _in_vain(self, config: RunConfig) -> str:
-        mine, given = self._distributed_config, config.distributed_config
+        mine, given = self._devices, config.distributed_config
         if given is not None and given != mine:
             return f"{self.name} was compiled with {mine}; the call's {given} has no effect"
         if config.device_id != 0 and config.device_id not in mine.device_ids:
@@ -129,5 +133,5 @@ class DistributedCompiledProgram(Runnable):
         )
 
     def __repr__(self) -> str:
-        what = f"{self.name} {self.platform} devices={self._distributed_config.device_ids}"
+        what = f"{self.name} {self.platform} devices={self._devices.device_ids}"
         return f"<DistributedCompiledProgram {what} {self.output_dir}>"

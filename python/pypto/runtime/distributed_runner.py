@@ -36,7 +36,7 @@ def execute_distributed(
     coerced_args   one per parameter, in a sequence
     config         the RunConfig of the call, or None
     """
-    compiled._run(tuple(coerced_args), compiled._distributed_config.device_ids, config)
+    compiled._run(tuple(coerced_args), compiled._devices.device_ids, config)
 
 
 def execute_distributed_compiled(

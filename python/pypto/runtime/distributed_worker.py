@@ -154,10 +154,10 @@ class DistributedWorker(StackedMemory):
         programs = _checked_programs(compiled_or_list)
         self._programs = {program: program._program for program in programs}
         first = programs[0]
-        wanted = max(program._distributed_config.num_sub_workers for program in programs)
+        wanted = max(program._devices.num_sub_workers for program in programs)
         bound = sub_workers.bind(list(self._programs.values()), wanted, callbacks)
         self.platform: str = first.platform
-        self.device_ids: list[int] = list(first._distributed_config.device_ids)
+        self.device_ids: list[int] = list(first._devices.device_ids)
         self._active_dispatch_handles: list[DistributedRunHandle] = []
         self._untold: DistributedRunHandle | None = None
         self._lock = threading.Lock()
@@ -468,7 +468,7 @@ def _checked_programs(compiled_or_list: Any) -> list[DistributedCompiledProgram]
                 "all programs of a worker must be for the same platform: "
                 f"{first.name} is for {first.platform!r}, {other.name} for {other.platform!r}"
             )
-        ids, others = first._distributed_config.device_ids, other._distributed_config.device_ids
+        ids, others = first._devices.device_ids, other._devices.device_ids
         if ids != others:
             raise PyptoValueError(
                 "all programs of a worker must have the same device_ids: "
@@ -476,7 +476,7 @@ def _checked_programs(compiled_or_list: Any) -> list[DistributedCompiledProgram]
             )
         for runtime, another in (
             (first.runtime_name, other.runtime_name),
-            (first._distributed_config.runtime, other._distributed_config.runtime),
+            (first._devices.runtime, other._devices.runtime),
         ):
             if runtime != another:
                 raise PyptoValueError(
