@@ -1,12 +1,17 @@
 """What the fault tests share: DSL scripts that misbehave, run as programs of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+# Where a shell runs the tests in the background, they ignore Ctrl-C, and so would the scripts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A program whose kernel body is given by the test. `MODE` lets ranks differ: it is the rank.
 SCRIPT = '''
@@ -82,6 +87,7 @@ class Script:
     def __init__(self, path, text):
         self.path = path
         self.path.write_text(text)
+        self.started = []
 
     def line_of(self, code):
         """Number of the only line that contains `code`."""
@@ -89,7 +95,7 @@ class Script:
         return line
 
     def start(self, **env):
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, str(self.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -98,6 +104,15 @@ class Script:
             env={**os.environ, **env},
             cwd=self.path.parent,
         )
+        self.started.append(process)
+        return process
+
+    def end(self):
+        """Of a test that has failed, a script may still run; its workers end with it."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
     def run(self, timeout=60, **env):
         process = self.start(**env)
@@ -108,16 +123,23 @@ class Script:
 @pytest.fixture
 def as_script(tmp_path):
     """For scripts that are no variant of the one above."""
-    return lambda text: Script(tmp_path / "script.py", text)
+    scripts = []
+
+    def make(text):
+        scripts.append(Script(tmp_path / "script.py", text))
+        return scripts[-1]
+
+    yield make
+    for script in scripts:
+        script.end()
 
 
 @pytest.fixture
-def script(tmp_path):
+def script(as_script):
     def make(body, driver="run()", ranks=2):
         def indent(text, by):
             return textwrap.indent(textwrap.dedent(text).strip("\n"), " " * by)
 
-        text = SCRIPT.format(body=indent(body, 4), driver=textwrap.dedent(driver), ranks=ranks)
-        return Script(tmp_path / "script.py", text)
+        return as_script(SCRIPT.format(body=indent(body, 4), driver=textwrap.dedent(driver), ranks=ranks))
 
     return make
