@@ -391,17 +391,20 @@ PYPTO_API PYPTO_NORETURN void pld_tile_fail(pld_core *core, const char *what, in
                                             int32_t dim, int64_t extent);
 
 /* Where an element of a packed tile lies; fails when an index is out of range. */
-static inline int64_t pld_tile_index(pld_core *core, int32_t ndim, const int64_t *extents,
-                                     const int64_t *indices)
+static inline int64_t pld_tile_index_at(pld_core *core, int32_t line, int32_t ndim,
+                                        const int64_t *extents, const int64_t *indices)
 {
     int64_t at = 0;
     for (int32_t d = 0; d < ndim; ++d) {
-        if (indices[d] < 0 || indices[d] >= extents[d])
+        if ((uint64_t)indices[d] >= (uint64_t)extents[d]) {
+            pld_line(core, line);
             pld_tile_fail(core, "index", indices[d], d, extents[d]);
+        }
         at = at * extents[d] + indices[d];
     }
     return at;
 }
+#define pld_tile_index(core, ...) pld_tile_index_at(core, __LINE__, __VA_ARGS__)
 
 /* Sets a tile's valid extents; fails when one is outside the tile. */
 static inline void pld_set_valid(pld_core *core, int32_t ndim, const int64_t *extents,
@@ -518,7 +521,6 @@ static inline int64_t pld_shr(int64_t a, int64_t count)
 #define pld_read_float(core, ...) (pld_line(core, __LINE__), pld_read_float(core, __VA_ARGS__))
 #define pld_write_int(core, ...) (pld_line(core, __LINE__), pld_write_int(core, __VA_ARGS__))
 #define pld_write_float(core, ...) (pld_line(core, __LINE__), pld_write_float(core, __VA_ARGS__))
-#define pld_tile_index(core, ...) (pld_line(core, __LINE__), pld_tile_index(core, __VA_ARGS__))
 #define pld_set_valid(core, ...) (pld_line(core, __LINE__), pld_set_valid(core, __VA_ARGS__))
 #define pld_unbound(core, ...) (pld_line(core, __LINE__), pld_unbound(core, __VA_ARGS__))
 #define pld_misfit(core, ...) (pld_line(core, __LINE__), pld_misfit(core, __VA_ARGS__))
