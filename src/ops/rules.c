@@ -190,9 +190,11 @@ static bool check_list(op_call *call, int32_t index)
         const ir_expr *entry = operand->exprs[i];
         if (!ir_is_integer(entry->dtype))
             return rule_fail(call, DIAG_BAD_INDEX, operand, "convert it: pl.cast(x, pl.INDEX)",
-                             "%s %d must be an integer or index scalar, not %s: each entry must be "
+                             "%s %d must be an integer %sscalar, not %s: each entry must be "
                              "an index expression",
-                             op_entry_name(param), i, pypto_dtype_name(entry->dtype));
+                             op_entry_name(param), i,
+                             param->kind == OPERAND_VALID ? "" : "or index ",
+                             pypto_dtype_name(entry->dtype));
         if (!fits_index(call, param, operand, entry))
             return false;
         int64_t value = 0;

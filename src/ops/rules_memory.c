@@ -37,7 +37,10 @@ bool rule_check_box(op_call *call, const char *does, const ir_type *memory,
                              i);
         if (limit_known && (extents[i] > limit || (offset > limit - extents[i] && extents[i] > 0)))
             return rule_fail(call, DIAG_OUT_OF_BOUNDS, offsets,
-                             "offsets and shapes count elements; make the box smaller",
+                             op_param_index(call->op, "valid_shape") >= 0
+                                 ? "offsets and shapes count elements; make the box smaller, or "
+                                   "give a smaller valid_shape="
+                                 : "offsets and shapes count elements; make the box smaller",
                              "%s dimension %d: offset %s%lld, extent %lld, but the "
                              "%s has %lld",
                              does, i, offset_known ? "" : "at least ", (long long)offset,

@@ -10,10 +10,11 @@ static bool check_atomic(op_call *call, pypto_dtype dtype)
     const ir_operand *atomic = rule_given(call, "atomic");
     if (atomic == NULL || atomic->number == 0 || dtype_is_number(dtype))
         return true;
-    return rule_fail(call, DIAG_DTYPE_MISMATCH, atomic, "use an integer type",
-                     "atomic=AtomicType.Add requires an element type that adds, such as "
-                     "fp32/bf16/fp16/int32/int16/int8 dtype: not %s",
-                     pypto_dtype_name(dtype));
+    return rule_fail(
+        call, DIAG_DTYPE_MISMATCH, atomic, "use an integer type",
+        "atomic=AtomicType.Add requires an fp32/bf16/fp16/int32/int16/int8 dtype (hardware "
+        "atomic-add dtypes) or another element type that adds, not %s",
+        pypto_dtype_name(dtype));
 }
 
 /* ---- remote_store ---- */

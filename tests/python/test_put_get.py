@@ -409,7 +409,7 @@ def test_refused(statement, words):
 
 
 def test_bool_does_not_add():
-    with pytest.raises(pypto.Error, match="requires an element type that adds"):
+    with pytest.raises(pypto.Error, match="requires an fp32/bf16/fp16/int32/int16/int8 dtype .hardware atomic-add dtypes. or another"):
         run("pld.tensor.put(win, me, inp, atomic=pl.AtomicType.Add)", values((1, 1, 8), "BOOL"), "BOOL")
 
 
@@ -550,7 +550,7 @@ pl.store(pld.remote_load(win, nxt, [0, 0], [1, {columns}]), [5, 0], out)
 def test_types_for_storage_do_not_add(dtype):
     host = host_of("pld.tensor.put(win, me, inp, atomic=pld.AtomicType.Add)", dtype, [2, 8])
     x = values((1, 2, 8 if dtype == "FP8E5M2" else 4), "UINT8")
-    with pytest.raises(pypto.Error, match="requires an element type that adds"):
+    with pytest.raises(pypto.Error, match="requires an fp32/bf16/fp16/int32/int16/int8 dtype .hardware atomic-add dtypes. or another"):
         host(x, np.zeros_like(x), config=config(1))
 
 

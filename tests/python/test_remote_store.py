@@ -212,7 +212,7 @@ def test_refused(statement, words):
 
 def test_bool_does_not_add():
     body = "pld.remote_store(pl.load(inp, [0, 0], [1, 8]), win, 0, [0, 0], atomic=pld.AtomicType.Add)"
-    with pytest.raises(pypto.Error, match="requires an element type that adds"):
+    with pytest.raises(pypto.Error, match="requires an fp32/bf16/fp16/int32/int16/int8 dtype .hardware atomic-add dtypes. or another"):
         run(body, values((1, 1, 8), "BOOL"), "BOOL")
 
 
