@@ -30,6 +30,7 @@
  *                  call_arguments.c  their arguments
  *                  made_results.c  results that the callee makes itself
  *                  splices.c       calls of functions that have no code of their own
+ *   early_returns.h  early_returns.c  their returns in branches
  *                  attributes.c    pl.func_attr
  *                  launches.c      how a task is submitted: deps, pl.no_dep, predicates, pl.submit
  *   scopes.h       scopes.c        with and its contexts

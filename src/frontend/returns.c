@@ -36,10 +36,11 @@ static void return_spliced(lowering *fl, const syntax_stmt *s, dsl_value v)
     splice *into = fl->spliced;
     into->value = v;
     if (fl->depth > into->depth)
-        into->value = report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
-                             "give a name the result on each path, and return it at the end",
-                             "a return inside if or for is not supported in '%s', which is inlined",
-                             fl->syntax->name);
+        into->value =
+            report(fl->fe, DIAG_UNSUPPORTED_STATEMENT, s->span,
+                   "give a name the result on each path, and return it at the end",
+                   "a return inside a loop or scope is not supported in '%s', which is inlined",
+                   fl->syntax->name);
     into->returned = true;
     fl->terminated = true;
 }

@@ -47,6 +47,17 @@ def program(decorator="@pl.jit.inline", body=LOOP, call="helper(t, 2)"):
     return TEXT.format(decorator=decorator, body=body.rstrip(), call=call)
 
 
+# Not known when the program is compiled: each rank takes the path of its own.
+def at_run_time(text, values):
+    """What ranks 0, 1, ... give whose x is that."""
+    text = text.replace("EARLY", "pl.cast(pl.read(x, [0, 0]), pl.INT32)").replace("def helper(t, n", "def helper(x, t, n")
+    text = text.replace("helper(t, ", "helper(x, t, ")
+    x = np.ones((len(values), 1, 8), np.float32) * np.float32(values)[:, None, None]
+    y = np.zeros_like(x)
+    from_text(text)["host"](x, y, config=config(len(values)))
+    return (y[:, 0, 0] - x[:, 0, 0]).tolist()
+
+
 def result(text):
     x = np.ones((2, 1, 8), np.float32)
     y = np.zeros_like(x)
@@ -97,6 +108,58 @@ def test_several_results_and_scalars():
     assert result(text) == 10
 
 
+def test_early_returns():
+    body = """\
+    if EARLY > n:
+        return pl.add(t, 100.0)
+    u = pl.mul(t, 2.0)
+    if EARLY == n:
+        if n > 1:
+            v = pl.add(u, 200.0)
+            return v
+    elif EARLY < 0:
+        return u
+    u = pl.add(u, 300.0)
+    return u
+"""
+    assert at_run_time(program(body=body), [5, 2, 1, -1]) == [105, 204, 302, -2]
+    assert result(program(body="    if SCALE > 1:\n        return t\n    return n\n")) == 2  # constants choose
+
+
+def test_early_returns_of_several_values_and_of_none():
+    body = """\
+    if EARLY > n:
+        return pl.add(t, 100.0), n
+    if EARLY < 0:
+        return t, 1
+    return pl.mul(t, 2.0), pl.cast(EARLY, pl.INT32) + 3
+"""
+    text = program(body=body).replace(
+        "    u = helper(t, 2)\n",
+        "    u, k = helper(t, 2)\n    for i in pl.range(k):\n        u = pl.add(u, 1000.0)\n",
+    )
+    assert at_run_time(text, [5, 1, -4]) == [2105, 4002, 996]
+    body = """\
+    if EARLY > n:
+        return
+    out = pl.store(pl.add(t, 100.0), [0, 0], out)
+"""
+    text = program(body=body).replace("def helper(t, n:", "def helper(t, n: pl.Scalar[pl.INT32], out, m:")
+    text = text.replace("    u = helper(t, 2)\n    pl.store(pl.add(t, u), [0, 0], y)", "    pl.store(t, [0, 0], y)\n    helper(t, 2, y, 0)")
+    assert at_run_time(text, [5, 1]) == [0, 100]
+
+
+def test_an_early_return_of_a_writer():
+    body = """\
+    if EARLY > n:
+        return pl.store(pl.add(t, 100.0), [0, 0], out)
+    return pl.store(pl.add(t, 200.0), [0, 0], out)
+"""
+    text = program(body=body).replace("def helper(t, n:", "def helper(t, n: pl.Scalar[pl.INT32], out, m:")
+    text = text.replace("    u = helper(t, 2)\n    pl.store(pl.add(t, u), [0, 0], y)", "    y = helper(t, 2, y, 0)\n    y[0, 7] = 0.0")
+    assert at_run_time(text, [5, 1]) == [100, 200]
+
+
 def test_keywords_and_names_of_its_own_module():
     assert result(program(call="helper(n=2, t=t)")) == 11
 
@@ -115,9 +178,19 @@ def test_a_helper_stores_through_a_parameter():
         (dict(call="helper(t, 1.5)"), ParserTypeError, "argument 'n' of 'helper'"),
         (dict(body="    return helper(t, n)\n"), UnsupportedFeatureError, "calls itself"),
         (
-            dict(body="    if n > 1:\n        return t\n    return t\n"),
+            dict(body="    for i in pl.range(n):\n        if i > 1:\n            return t\n    return t\n"),
             UnsupportedFeatureError,
-            "a return inside if or for is not supported",
+            "a return inside a loop or scope is not supported in 'helper'",
+        ),
+        (
+            dict(body="    if pl.read(t, [0, 0]) > 0.5:\n        return t\n"),
+            ParserSyntaxError,
+            "'helper' returns a value on some paths only",
+        ),
+        (
+            dict(body="    if pl.read(t, [0, 0]) > 0.5:\n        return t\n    return n\n"),
+            ParserSyntaxError,
+            r"'helper' returns Tile.* at line 8, but int32 at line 9",
         ),
         (dict(decorator="@pl.inline", body="    u = t\n"), ParserSyntaxError, "has no return value"),
     ],
