@@ -79,6 +79,9 @@ typedef enum pypto_lint {
     PYPTO_LINT_ERROR /* it fails with the first (LINT); outputs are there */
 } pypto_lint;
 
+/* The bit of PYPTO-W<number>, number from 601, in masks of findings that are not wanted. */
+#define PYPTO_LINT_BIT(number) (UINT32_C(1) << ((number)-601))
+
 /* Whether the windows of a program live on between its calls on one worker set. */
 typedef enum pypto_persistence {
     PYPTO_PERSISTENT_OFF,   /* each call has windows of its own, which are zero */
@@ -112,12 +115,13 @@ typedef struct pypto_worker_options {
     void (*before_fork)(void *context);
     void (*after_fork)(void *context, bool child);
     void *sub_context;
+    uint32_t lint_disabled; /* as pypto_worker_set_lint_disabled() */
 } pypto_worker_options;
 
 #define PYPTO_WORKER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(pypto_worker_options), NULL, 0, PYPTO_START_FORK, NULL, NULL, NULL, PYPTO_LINT_OFF, \
-            PYPTO_PERSISTENT_OFF, NULL, false, 0, 0, NULL, NULL, NULL, NULL                        \
+            PYPTO_PERSISTENT_OFF, NULL, false, 0, 0, NULL, NULL, NULL, NULL, 0                     \
     }
 
 /* Starts the workers and waits until each is ready. Fails (DEVICE) when one cannot start, ends meanwhile, or is not ready
@@ -214,6 +218,8 @@ PYPTO_API bool pypto_worker_usable(const pypto_worker *worker);
 
 /* What is done about signals that work by luck in calls submitted from now on. */
 PYPTO_API void pypto_worker_set_lint(pypto_worker *worker, pypto_lint lint);
+/* Which of its findings are not looked for in calls submitted from now on: PYPTO_LINT_BITs; 0 at first. */
+PYPTO_API void pypto_worker_set_lint_disabled(pypto_worker *worker, uint32_t disabled);
 
 /* What is recorded of calls submitted from now on; NULL: nothing. What is given is copied. Fails (VALUE) for what cannot
  * be recorded. A call fails (SYSTEM) when its records cannot be written; its outputs are there then. */

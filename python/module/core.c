@@ -161,6 +161,8 @@ static PyMethodDef core_methods[] = {
      "later(path) -> str | None\n\nWhat to say of a name of the language that this version lacks."},
     {"dtypes", tables_dtypes, METH_NOARGS,
      "dtypes() -> [(name, text, bits, class)]\n\nThe table of element types."},
+    {"include_dir", tables_include_dir, METH_NOARGS,
+     "include_dir() -> str\n\nWhere the headers are that compiled programs include."},
     {"settings", tables_settings, METH_NOARGS,
      "settings() -> [(name, value, help, valid, is_error)]\n\nThe environment variables, what they are now and may "
      "be, and whether a bad value is an error."},

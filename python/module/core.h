@@ -168,7 +168,20 @@ bool shared_init(PyObject *module);
 bool worker_init(PyObject *module);
 bool runs_init(PyObject *module);
 
+/* What Python calls lint in a call: a level, and behind its two bits PYPTO_LINT_BITs of findings that are not wanted. */
+static inline pypto_lint lint_level(int lint)
+{
+    return (pypto_lint)(lint & 3);
+}
+
+static inline uint32_t lint_disabled(int lint)
+{
+    return (uint32_t)lint >> 2;
+}
+
 /* ---- tables.c ---- */
+
+PyObject *tables_include_dir(PyObject *module, PyObject *unused);
 
 PyObject *tables_ops(PyObject *module, PyObject *unused);
 PyObject *tables_enums(PyObject *module, PyObject *unused);

@@ -126,7 +126,7 @@ static PyObject *call(program_object *self, const pypto_worker_options *base,
     Py_RETURN_NONE;
 }
 
-/* run(arguments, device_ids, title, lint, records, subs); lint is a pypto_lint */
+/* run(arguments, device_ids, title, lint, records, subs); lint: see lint_level() */
 static PyObject *program_run(PyObject *object, PyObject *args)
 {
     program_object *self = (program_object *)object;
@@ -143,7 +143,8 @@ static PyObject *program_run(PyObject *object, PyObject *args)
                       subs_read(PyType_GetModuleState(Py_TYPE(object)), given, &subs);
     subs_options(subs, &options);
     options.records = records.given ? &records.what : NULL;
-    options.lint = (pypto_lint)lint;
+    options.lint = lint_level(lint);
+    options.lint_disabled = lint_disabled(lint);
     options.start = chosen_start();
     const pld_function *host = program_host(self);
     names = host == NULL ? NULL : program_names(self, host);

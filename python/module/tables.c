@@ -3,6 +3,7 @@
 #include "core.h"
 
 #include "base/settings.h"
+#include "codegen/toolchain.h"
 #include "ops/ops.h"
 
 #include <string.h>
@@ -117,4 +118,22 @@ PyObject *tables_setting(PyObject *module, PyObject *name)
     if (wanted != NULL)
         PyErr_Format(PyExc_KeyError, "%s is no setting", wanted);
     return NULL;
+}
+
+PyObject *tables_include_dir(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    toolchain tools;
+    PyObject *path = NULL;
+    arena *a = arena_create();
+    if (a == NULL)
+        return PyErr_NoMemory();
+    pypto_status status = toolchain_headers(a, &tools);
+    if (status_ok(status))
+        path = file_object(tools.headers);
+    else
+        errors_raise(&status);
+    arena_destroy(a);
+    return path;
 }

@@ -203,7 +203,7 @@ typedef struct call_request {
     program_object *program;
     const pypto_argument *list;
     call_arguments held;
-    pypto_lint lint;
+    int lint;
     wanted_records records;
 } call_request;
 
@@ -245,7 +245,8 @@ static PyObject *submit_now(worker_set *set, call_request *call)
     pypto_program *program = call->program->program;
     pypto_run *run = NULL;
     const waiting outer = waiting_begin();
-    pypto_worker_set_lint(set->worker, call->lint);
+    pypto_worker_set_lint(set->worker, lint_level(call->lint));
+    pypto_worker_set_lint_disabled(set->worker, lint_disabled(call->lint));
     pypto_status status = set_records(set, &call->records);
     if (status_ok(status))
         status = pypto_worker_try_submit(set->worker, program, call->list, count, &run);
@@ -288,7 +289,7 @@ static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
     if (!PyArg_ParseTuple(args, waits ? "O!O!i|O:run" : "O!O!i|O:submit", set->state->program_type,
                           &call.program, &PyTuple_Type, &values, &lint, &wanted))
         return NULL;
-    call.lint = (pypto_lint)lint;
+    call.lint = lint;
     const pld_function *host = program_host(call.program);
     PyObject *names = host == NULL ? NULL : program_names(call.program, host);
     pypto_argument *list = NULL;

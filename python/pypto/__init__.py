@@ -11,7 +11,16 @@ import atexit as _atexit
 
 from . import _core
 from ._dtypes import DTYPES as _DTYPES, DataType
-from ._logging import get_log_level, set_log_level
+from ._logging import (
+    get_log_level,
+    log_debug,
+    log_error,
+    log_event,
+    log_fatal,
+    log_info,
+    log_warn,
+    set_log_level,
+)
 from .errors import (
     CollectiveMismatchError,
     CompilerError,
@@ -31,9 +40,24 @@ _atexit.register(_core.shutdown)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._checks import check, internal_check, internal_check_span
     from .log_level import LogLevel
 
-_PACKAGES = frozenset({"backend", "errors", "ir", "language", "pypto_core", "runtime"})
+_PACKAGES = frozenset(
+    {
+        "backend",
+        "codegen",
+        "compile_profiling",
+        "errors",
+        "ir",
+        "language",
+        "passes",
+        "pypto_core",
+        "runtime",
+        "testing",
+    }
+)
+_LATER = {"LogLevel": "log_level", "check": "_checks", "internal_check": "_checks", "internal_check_span": "_checks"}
 
 __all__ = [
     "CollectiveMismatchError",
@@ -48,7 +72,16 @@ __all__ = [
     "LogLevel",
     "WorkerDiedError",
     "__version__",
+    "check",
     "get_log_level",
+    "internal_check",
+    "internal_check_span",
+    "log_debug",
+    "log_error",
+    "log_event",
+    "log_fatal",
+    "log_info",
+    "log_warn",
     "set_log_level",
 ]
 
@@ -58,14 +91,14 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module("." + name, __name__)
-    if name == "LogLevel":
-        from .log_level import LogLevel
+    if name in _LATER:
+        import importlib
 
-        return LogLevel
+        return getattr(importlib.import_module("." + _LATER[name], __name__), name)
     if name.startswith("DT_") and name[3:] in _DTYPES:
         return _DTYPES[name[3:]]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "LogLevel", *_PACKAGES, *("DT_" + name for name in _DTYPES)])
+    return sorted([*globals(), *_LATER, *_PACKAGES, *("DT_" + name for name in _DTYPES)])

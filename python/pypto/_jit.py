@@ -236,8 +236,6 @@ class JITFunction:
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """The `ir.Program` that `compile` with the same args and config would make native code from. Its
         text is the IR behind all passes. Touches no cache."""
-        import re
-
         from ._program import Program
 
         self._require_entry()
@@ -245,8 +243,7 @@ class JITFunction:
         _check_compile_options(config, "lower()")
         names = self._function.__code__.co_varnames
         _, text, _, _ = _core.lower(self, names, self._sample(args, kwargs), platform)
-        functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
-        return Program(self.__name__, dict.fromkeys(functions), text)
+        return Program._of_text(self.__name__, text)
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -424,7 +421,14 @@ LINT_LEVELS = {"off": 0, "warn": 1, "error": 2}
 
 
 def _lint_of(config: Any) -> int:
-    return LINT_LEVELS[getattr(config, "lint", "warn")]
+    """The level of a call's lint, and in the bits behind it what is not looked for."""
+    level = LINT_LEVELS[getattr(config, "lint", "warn")]
+    disabled = getattr(config, "disabled_diagnostics", None)
+    if not disabled:
+        return level
+    from .ir.options import bits_of
+
+    return level | bits_of(disabled) << 2
 
 
 def sub_workers_of(program: Any, wanted: int) -> Any:

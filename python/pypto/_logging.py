@@ -92,6 +92,36 @@ def log(level: int, message: str) -> None:
         sys.stderr.write(f"[pypto {NAMES[level]}] {message}\n")
 
 
+def log_debug(message: str) -> None:
+    """Prints message to standard error if the compiler's log level is DEBUG."""
+    log(DEBUG, message)
+
+
+def log_info(message: str) -> None:
+    """Prints message to standard error if the compiler's log level is at most INFO."""
+    log(INFO, message)
+
+
+def log_warn(message: str) -> None:
+    """Prints message to standard error if the compiler's log level is at most WARN."""
+    log(WARN, message)
+
+
+def log_error(message: str) -> None:
+    """Prints message to standard error if the compiler's log level is at most ERROR."""
+    log(ERROR, message)
+
+
+def log_fatal(message: str) -> None:
+    """Prints message to standard error if the compiler's log level is at most FATAL. The process goes on."""
+    log(FATAL, message)
+
+
+def log_event(message: str) -> None:
+    """Prints message to standard error unless the compiler's log level is NONE."""
+    log(EVENT, message)
+
+
 def tell_compiled(program: Any, platform: str, is_known: bool) -> None:
     """Says how a program came about."""
     if is_known:

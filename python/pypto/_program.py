@@ -186,6 +186,14 @@ class Program:
         self._text = text
         self._programs: dict[Any, list[_core.Program]] = {}  # by platform and entry
 
+    @classmethod
+    def _of_text(cls, name: str, text: str) -> Program:
+        """What a lowering gives: its text is IR."""
+        import re
+
+        functions = re.findall(r"^(?:host|chip|core) (\w+)", text, re.MULTILINE)
+        return cls(name, dict.fromkeys(functions), text)  # type: ignore[arg-type]
+
     def get_function(self, name: str) -> Function | None:
         """The function of that name, or None."""
         return self.functions.get(name)

@@ -187,6 +187,16 @@ static pypto_status hash_headers(arena *a, hasher *h, const char *directory)
     return STATUS_OK;
 }
 
+pypto_status toolchain_headers(arena *a, toolchain *t)
+{
+    *t = (toolchain){.headers = find_headers(a)};
+    if (t->headers != NULL)
+        return STATUS_OK;
+    return diag_status(
+        DIAG_NO_COMPILER, "install pypto again, or set PYPTO_INCLUDE_DIR",
+        "the headers that compiled programs include, pypto/pld.h and others, cannot be found");
+}
+
 pypto_status toolchain_find(arena *a, toolchain *t)
 {
     *t = (toolchain){0};
@@ -194,13 +204,11 @@ pypto_status toolchain_find(arena *a, toolchain *t)
     pypto_status status = find_command(a, &command);
     if (!status_ok(status) || command.count == 0)
         return status;
+    status = toolchain_headers(a, t);
+    if (!status_ok(status))
+        return status;
+    const char *headers = t->headers;
     t->compiler = command.items[0];
-    const char *headers = find_headers(a);
-    if (headers == NULL)
-        return diag_status(
-            DIAG_NO_COMPILER, "install pypto again, or set PYPTO_INCLUDE_DIR",
-            "the headers that compiled programs include, pypto/pld.h and others, cannot be "
-            "found");
     t->library = find_library(a);
     for (size_t i = 0; i < COUNT(compile_flags); i++)
         vec_push(a, &command, compile_flags[i]);

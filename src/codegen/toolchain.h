@@ -13,6 +13,7 @@ typedef struct toolchain {
     const char *const
         *command;         /* compiler and its flags, NULL-terminated: file names are added behind */
     const char *compiler; /* full path */
+    const char *headers;  /* the folder that compiled programs find <pypto/pld.h> in */
     const char
         *library; /* libpypto.so of this process, to link with; NULL: it is linked statically */
     hash_key identity; /* differs whenever the object code of one C text may differ */
@@ -20,6 +21,9 @@ typedef struct toolchain {
 
 /* Finds the compiler and the device headers. Cheap: nothing is run. */
 PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t) EXPORTED(toolchain_find);
+
+/* The headers alone, which does not ask for a compiler. */
+PYPTO_NODISCARD pypto_status toolchain_headers(arena *a, toolchain *t) EXPORTED(toolchain_headers);
 
 /* Compiles and links one C file to a shared object. On failure the error quotes the compiler and
  * names `kept`, where the C file will be found; `edited`: that one is not as it was emitted. */

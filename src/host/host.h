@@ -208,8 +208,9 @@ struct pypto_worker {
     bool foreign; /* inherited by a forked child: not ours to use */
     bool (*interrupted)(void *context);
     void *interrupt_context;
-    bool one_shot;               /* made for single calls, each of them its only one at the time */
-    pypto_lint lint;             /* of calls submitted from now on */
+    bool one_shot;   /* made for single calls, each of them its only one at the time */
+    pypto_lint lint; /* of calls submitted from now on */
+    uint32_t lint_disabled;
     kept_records records;        /* the same */
     pypto_dispatch_times *times; /* of the latest call that recorded them */
     int32_t time_count;
@@ -224,6 +225,7 @@ struct pld_host {
     int32_t program_id;
     uint64_t call;
     pypto_lint lint;
+    uint32_t lint_disabled; /* PYPTO_LINT_BITs */
     const pypto_argument *arguments;
     int32_t count;
     argument_place *places;

@@ -65,9 +65,15 @@ static void add_cell(text *out, const linting *l, const signal_entry *e)
     report_rank(out, l->host->w, e->device);
 }
 
+static bool is_wanted(const linting *l, diag_code code)
+{
+    const uint32_t bit = UINT32_C(1) << ((uint32_t)code - (uint32_t)DIAG_LINT_REUSED);
+    return (l->host->lint_disabled & bit) == 0;
+}
+
 static void tell(linting *l, diag_code code, signal_place place, const char *hint, text *message)
 {
-    if (!message->failed)
+    if (!message->failed && is_wanted(l, code))
         diag_add(l->status, code, span_of(l, place), hint, "%s", message->bytes);
     text_free(message);
 }
@@ -269,7 +275,7 @@ static void look_for_idle(linting *l)
     for (int32_t rank = 0; rank < host->w->device_count; ++rank)
         if ((host->dispatched >> rank & 1) == 0)
             text_printf(&message, "%s%d", idle++ > 0 ? ", " : "", rank);
-    if (idle > 0 && host->dispatched != 0 && !message.failed) {
+    if (idle > 0 && host->dispatched != 0 && !message.failed && is_wanted(l, DIAG_LINT_IDLE)) {
         pypto_span span = {.file = host->function->file, .line = host->function->line};
         diag_add(l->status, DIAG_LINT_IDLE, span,
                  "give the run as many device_ids as the program uses, or loop over "

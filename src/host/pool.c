@@ -115,6 +115,7 @@ pypto_status pypto_call(const pypto_worker_options *options, pypto_program *prog
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
+    w->lint_disabled = options->lint_disabled;
     w->one_shot = true;
     subs_configure(w, options);
     if (options->records != NULL || records_wanted(w))

@@ -276,6 +276,7 @@ static void run_begin(pypto_run *run)
     pld_host *host = &run->host;
     pypto_worker *w = host->w;
     host->lint = w->lint;
+    host->lint_disabled = w->lint_disabled;
     host->call = w->call = next_call(w);
     for (int32_t device = 0; device < w->device_count; ++device)
         w->posted_before[device] = w->writers[device].sequence;

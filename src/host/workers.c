@@ -115,6 +115,7 @@ static pypto_worker *make_set(const pypto_worker_options *options)
     w->interrupted = options->interrupted;
     w->interrupt_context = options->interrupt_context;
     w->lint = options->lint;
+    w->lint_disabled = options->lint_disabled;
     w->records = (kept_records){.what = PYPTO_RECORDS_INIT};
     w->persistent = options->persistent;
     w->shared_only = options->shared_only;
@@ -389,6 +390,13 @@ void pypto_worker_set_lint(pypto_worker *w, pypto_lint lint)
 {
     turns_enter(w);
     w->lint = lint;
+    turns_leave(w);
+}
+
+void pypto_worker_set_lint_disabled(pypto_worker *w, uint32_t disabled)
+{
+    turns_enter(w);
+    w->lint_disabled = disabled;
     turns_leave(w);
 }
 

@@ -7,16 +7,19 @@ import pytest
 
 import pypto
 import pypto.language as pl
+from pypto.ir import DiagnosticCheck, DiagnosticCheckSet
 from pypto.runtime import RunConfig
 from programs import config, from_text
+from test_compile import SCALE, rows
 from transfers import host_of
 
 
-def findings(ranks, body, lint="warn", shape=(4, 2)):
+def findings(ranks, body, lint="warn", shape=(4, 2), disabled=None):
     """What the lint says of a body on INT32 cells: texts of warnings, one for each finding."""
     cells = np.zeros((2, ranks, *shape), dtype=np.int32)
     settings = config(ranks)
     settings.lint = lint
+    settings.disabled_diagnostics = disabled
     host = host_of(body, "INT32", shape)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -151,6 +154,46 @@ def test_mistake_and_twin(case, transport):
 def test_correct_barriers_are_silent(ranks, expected, reset, transport):
     """A reset by credit can let ranks get ahead by one barrier, and still nothing is reused."""
     assert findings(ranks, BARRIER.format(expected=expected, reset=reset)) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_what_is_disabled_is_not_looked_for(case, transport):
+    mine = DiagnosticCheck(case[1])
+    others = DiagnosticCheckSet(check for check in DiagnosticCheck if check is not mine)
+    assert findings(2, case[3], disabled={mine, "another"}) == findings(2, case[3], disabled=mine) == []
+    assert findings(2, case[3], lint="error", disabled=[mine]) == []
+    assert all(case[1] in text for text in findings(2, case[3], disabled=others))
+    assert findings(2, case[3], disabled=set(DiagnosticCheck)) == []
+
+
+@pytest.mark.parametrize("disabled, count", [(None, 1), (DiagnosticCheck.SignalLeft, 1), (DiagnosticCheck.IdleDevice, 0)])
+def test_idle_devices_can_be_disabled(disabled, count):
+    wrapper = from_text(SCALE)["wrapper"]
+    settings = config(2)
+    settings.disabled_diagnostics = disabled
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        wrapper(rows(1)[0], np.zeros_like(rows(1)[0]), config=settings)
+    assert len(caught) == count
+
+
+def test_it_is_disabled_call_by_call():
+    body = CASES[0][3]
+    cells = np.zeros((2, 2, 4, 2), dtype=np.int32)
+    compiled = host_of(body, "INT32", (4, 2)).compile(cells[0], cells[1], config=config(2))
+    quiet, told = config(2), []
+    quiet.disabled_diagnostics = DiagnosticCheckSet(["ReusedArrival"])
+    with compiled.prepare() as worker:
+        for settings in (None, quiet, None, quiet):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                worker(cells[0], cells[1], config=settings)
+                told.append(len(caught) > 0)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                compiled(cells[0], cells[1], config=settings)
+                assert told[-1] == (len(caught) > 0)
+    assert told == [True, False, True, False]
 
 
 def test_levels():

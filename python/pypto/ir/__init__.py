@@ -11,8 +11,17 @@ if TYPE_CHECKING:
 
     from .compiled_program import CompiledProgram, ParameterInfo, ParamInfo
     from .compiling import compile
+    from .pass_manager import PassManager
+    from ..language._annotations import (
+        DistributedTensor as DistributedTensorType,
+        Scalar as ScalarType,
+        Tensor as TensorType,
+        Tile as TileType,
+    )
     from .distributed_compiled_program import DistributedCompiledProgram
     from .options import (
+        DiagnosticCheck,
+        DiagnosticCheckSet,
         DiagnosticPhase,
         MemoryPlanner,
         OptimizationStrategy,
@@ -45,6 +54,9 @@ class ArgDirection(IntEnum):
 
 
 _LATER = {
+    "DiagnosticCheck": "options",
+    "DiagnosticCheckSet": "options",
+    "PassManager": "pass_manager",
     "DiagnosticPhase": "options",
     "MemoryPlanner": "options",
     "OptimizationStrategy": "options",
@@ -59,13 +71,23 @@ _LATER = {
     "compile": "compiling",
 }
 _ENUMERATIONS = ("FunctionType", "Level", "Role")
+# What annotations are made of, by the names that IR classes have.
+_TYPES = {
+    "DistributedTensorType": "DistributedTensor",
+    "ScalarType": "Scalar",
+    "TensorType": "Tensor",
+    "TileType": "Tile",
+}
 
 __all__ = [
     "ArgDirection",
     "CompiledProgram",
+    "DiagnosticCheck",
+    "DiagnosticCheckSet",
     "DiagnosticPhase",
     "DistributedCompiledProgram",
     "DistributedConfig",
+    "DistributedTensorType",
     "Function",
     "FunctionType",
     "Level",
@@ -76,9 +98,13 @@ __all__ = [
     "ParameterInfo",
     "PassContext",
     "PassDumpLevel",
+    "PassManager",
     "Program",
     "Role",
     "RuntimeKind",
+    "ScalarType",
+    "TensorType",
+    "TileType",
     "VerificationLevel",
     "compile",
 ]
@@ -93,4 +119,8 @@ def __getattr__(name: str) -> "Any":
         from .. import language
 
         return getattr(language, name)
+    if name in _TYPES:
+        from ..language import _annotations
+
+        return getattr(_annotations, _TYPES[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,8 @@ from ..errors import (
     ValueError as PyptoValueError,
 )
 
+__all__ = ["CompiledProgram", "Orchestration", "ParamInfo", "ParameterInfo", "extract_param_infos"]
+
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,30 @@ class ParameterInfo:
 
 
 ParamInfo = ParameterInfo
+
+
+def extract_param_infos(program: Any, platform: str | None = None) -> list[ParameterInfo]:
+    """The parameters of the function that program starts with: a compiled one, or an `ir.Program`, which goes through the front end for
+    platform. TypeError for anything else, and where several orchestrations would have to be told apart."""
+    if isinstance(program, (Runnable, CompiledProgram)):
+        return list(program.parameters)
+    from .._program import Program
+    from ..backend import platform_for
+    from .artifact import Sources
+    from .compiling import described, entries_of, parameter_names
+
+    if not isinstance(program, Program):
+        raise PyptoTypeError(
+            f"extract_param_infos() takes an ir.Program or a compiled one, not {type(program).__name__}"
+        )
+    (entry, *others) = entries_of(program)
+    if others:
+        raise PyptoTypeError(
+            f"program {program.name} has several orchestrations; compile it, and select one"
+        )
+    target = platform_for(platform, None)
+    sources = Sources(_core.lower(entry, parameter_names(entry), None, target)[:3], None)
+    return described(sources, entry, target, None).params
 
 
 def zeros_like_these(args: tuple[Any, ...]) -> Any:

@@ -111,8 +111,7 @@ def compile(
             "distributed_config must be a pypto.ir.DistributedConfig, "
             f"not {type(distributed_config).__name__}"
         )
-    entry = program.entry
-    entries = [entry] if entry is not None else _orchestrations_of(program)
+    entries = entries_of(program)
     distributed = entries[0]._plane == _HOST
     config = (distributed_config or DistributedConfig()) if distributed else None
     threads = config.aicpu_thread_num if config else 0
@@ -194,8 +193,7 @@ def _sources(
     """Compiles one entry. When the C compiler fails, what it was given and the failure."""
     made, failure = _made(program, entry, platform, skips)
     if dumps:
-        code = entry._function.__code__
-        names = code.co_varnames[1 : code.co_argcount]
+        names = parameter_names(entry)
         made.dump(_core.lower(entry, names, None, platform, True)[3], dumps)
     return made, failure
 
@@ -203,8 +201,7 @@ def _sources(
 def _made(
     program: Program, entry: Function, platform: str, skips: bool
 ) -> tuple[Sources, BaseException | None]:
-    code = entry._function.__code__
-    names = code.co_varnames[1 : code.co_argcount]
+    names = parameter_names(entry)
     known = program._programs.setdefault((platform, entry.name), [])
     if skips:
         return Sources(_core.lower(entry, names, None, platform)[:3], None), None
@@ -216,6 +213,17 @@ def _made(
         except Error:
             raise failure from None
         return Sources(texts, None), failure
+
+
+def parameter_names(entry: Function) -> tuple[str, ...]:
+    """The names of its parameters, without self."""
+    code = entry._function.__code__
+    return code.co_varnames[1 : code.co_argcount]
+
+
+def entries_of(program: Program) -> list[Function]:
+    """Where a program starts: its host function, or each of its orchestrations."""
+    return [program.entry] if program.entry is not None else _orchestrations_of(program)
 
 
 def _orchestrations_of(program: Program) -> list[Function]:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .sidecar import Sidecar
 
 
+_DISTRIBUTED_META_FILENAME = "distributed_meta.json"  # by the name that suites import; sidecar.DISTRIBUTED
+
+
 class DistributedCompiledProgram(Runnable):
     """A program with a host function, ready to run: `compiled(*tensors)`. Made by `ir.compile` and
     `JITFunction.compile`. Equal to itself only.

@@ -53,6 +53,41 @@ class DiagnosticPhase(Enum):
     PostPipeline = "PostPipeline"
 
 
+class DiagnosticCheck(Enum):
+    """What the lint of a call looks for, for `RunConfig.disabled_diagnostics`. The value is the code that
+    `pypto explain` knows."""
+
+    ReusedArrival = "PYPTO-W601"
+    MixedSignal = "PYPTO-W602"
+    OvershotWait = "PYPTO-W603"
+    SignalLeft = "PYPTO-W604"
+    WrappedSignal = "PYPTO-W605"
+    ClampedCount = "PYPTO-W606"
+    IdleDevice = "PYPTO-W607"
+
+
+class DiagnosticCheckSet(set):  # type: ignore[type-arg]
+    """A set of `DiagnosticCheck`s, made of checks: members, or their names or codes. Everything that a set of Python does works."""
+
+    def __init__(self, checks: Iterable[Any] = ()) -> None:
+        super().__init__(chosen("check", check, DiagnosticCheck) for check in checks)
+
+    def insert(self, check: Any) -> None:
+        """Adds a check: a member, or its name or code."""
+        self.add(chosen("check", check, DiagnosticCheck))
+
+    def contains(self, check: Any) -> bool:
+        """Whether a check is in it: a member, or its name or code."""
+        return chosen("check", check, DiagnosticCheck) in self
+
+
+def bits_of(disabled: Any) -> int:
+    """The lint's own of what is disabled, a bit for each; others never come up."""
+    given = disabled if isinstance(disabled, (set, frozenset, list, tuple)) else (disabled,)
+    known = list(DiagnosticCheck)
+    return sum({1 << known.index(check) for check in given if isinstance(check, DiagnosticCheck)})
+
+
 class MemoryPlanner(Enum):
     """Who places tiles in scratch memory. The limits of the platform hold with each."""
 

@@ -39,7 +39,11 @@ def validate(program: Runnable, tensors: Any, expected: Any, rtol: float, atol: 
         outputs = returned if isinstance(returned, tuple) else (returned,)
         results.update(zip((p.name for p in made), outputs))
     for name, wanted in by_name.items():
-        _compare(program, f"{PASSES}/{stages[-1]}", name, results[name], wanted, rtol, atol)
+        found = difference(results[name], wanted, rtol, atol)
+        if found:
+            raise AssertionError(
+                f"{program.name} behind {PASSES}/{stages[-1]}: output {name!r} {found}"
+            )
 
 
 def _by_name(
@@ -85,25 +89,22 @@ def _array(value: Any) -> Any:
     return numpy.asarray(value)
 
 
-def _compare(
-    program: Runnable, stage: str, name: str, actual: Any, expected: Any, rtol: float, atol: float
-) -> None:
+def difference(actual: Any, expected: Any, rtol: float, atol: float) -> str:
+    """What differs between two tensors; "" if nothing does. ValueError when their shapes do."""
     import numpy
 
     actual, expected = _array(actual), _array(expected)
     if actual.shape != expected.shape:
-        raise PyptoValueError(
-            f"output {name!r} of {program.name} has shape {actual.shape}, expected has {expected.shape}"
-        )
+        raise PyptoValueError(f"the output has shape {actual.shape}, expected has {expected.shape}")
     kinds = actual.dtype.kind, expected.dtype.kind
     if "b" in kinds or rtol == atol == 0 and "f" not in kinds:
         wrong = actual != expected  # exact, also where floats tell no difference
     else:
         wrong = ~numpy.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
     if not wrong.any():
-        return
+        return ""
     index = tuple(int(i) for i in numpy.argwhere(wrong)[0])
-    raise AssertionError(
-        f"{program.name} behind {stage}: output {name!r} at {list(index)} is {actual[index]}, expected {expected[index]} "
+    return (
+        f"at {list(index)} is {actual[index]}, expected {expected[index]} "
         f"(rtol={rtol}, atol={atol}); {int(wrong.sum())} of {wrong.size} elements differ"
     )

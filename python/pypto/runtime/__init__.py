@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .log_config import configure_log, log_level
     from .runtime_base import Worker
     from .shared_tensors import empty_shared
+    from .device_headers import ensure_pto_isa_root, pto_isa_include_dir
+    from .tensor_spec import ScalarSpec, TensorSpec
     from .trace_spans import TraceInvocation, TraceSpan
 
 _LATER = {
@@ -30,7 +32,9 @@ _LATER = {
     "DistributedWorker": "distributed_worker",
     "RegistrationHandle": "registration",
     "RunResult": "runner",
+    "ScalarSpec": "tensor_spec",
     "StackedDeviceTensor": "device_tensor",
+    "TensorSpec": "tensor_spec",
     "TraceInvocation": "trace_spans",
     "TraceSpan": "trace_spans",
     "Worker": "runtime_base",
@@ -38,9 +42,11 @@ _LATER = {
     "compile_program": "runner",
     "configure_log": "log_config",
     "empty_shared": "shared_tensors",
+    "ensure_pto_isa_root": "device_headers",
     "execute_compiled": "runner",
     "execute_distributed_compiled": "distributed_runner",
     "log_level": "log_config",
+    "pto_isa_include_dir": "device_headers",
     "run": "runner",
 }
 
@@ -53,7 +59,9 @@ __all__ = [
     "RegistrationHandle",
     "RunConfig",
     "RunResult",
+    "ScalarSpec",
     "StackedDeviceTensor",
+    "TensorSpec",
     "TraceInvocation",
     "TraceSpan",
     "Worker",
@@ -61,9 +69,11 @@ __all__ = [
     "compile_program",
     "configure_log",
     "empty_shared",
+    "ensure_pto_isa_root",
     "execute_compiled",
     "execute_distributed_compiled",
     "log_level",
+    "pto_isa_include_dir",
     "run",
     "shutdown",
 ]

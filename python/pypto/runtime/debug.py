@@ -15,7 +15,12 @@ from ..ir.compiled_program import CompiledProgram
 from ..ir.distributed_compiled_program import DistributedCompiledProgram
 from ..ir.folder import Folder, path_of
 
-__all__ = ["invalidate_binary_cache", "replay", "write_run_script"]
+__all__ = [
+    "invalidate_binary_cache",
+    "rebuild_kernel_cpp_from_pto",
+    "replay",
+    "write_run_script",
+]
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
@@ -74,6 +79,15 @@ def invalidate_binary_cache(dir: "str | os.PathLike[str]") -> None:
     """Removes the native code from the output directory `dir`; `from_dir` compiles its program.c again."""
     with Folder.at(dir) as folder:
         folder.remove(artifact.OBJECT)
+
+
+def rebuild_kernel_cpp_from_pto(dir: "str | os.PathLike[str]") -> NoReturn:
+    """Raises FileNotFoundError, whatever dir is: kernels are made from C text, and no compile writes .pto files. Edit `program.c`, which
+    `from_dir` and `replay` compile again."""
+    raise PyptoFileNotFoundError(
+        f"{Path(os.path.realpath(dir))} has no .pto files that kernels are made of: they are made of program.c, which "
+        "CompiledProgram.from_dir() and replay() compile again when it was edited"
+    )
 
 
 def main(dir: Path, words: list[str]) -> None:

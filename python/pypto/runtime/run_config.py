@@ -59,12 +59,13 @@ class RunConfig:
     device_id           the device of a program without a host function
     lint                what is done when a call ends well, but its program uses signals in a way that
                         works by luck: "warn" (pypto.LintWarning), "error" (pypto.LintError), "off"
+    disabled_diagnostics   which `pypto.ir.DiagnosticCheck`s the lint does not look for: a set or sequence
     enable_chip_swimlane, enable_dump_args, enable_pmu, enable_dep_gen, enable_scope_stats
                         what of it is recorded, in the program's output directory; any of them sets
                         save_kernels
 
     The others are checked, and have no effect: strategy, backend_type (it follows from platform),
-    save_kernels, diagnostic_phase, disabled_diagnostics, aicpu_thread_num, ring_task_window,
+    save_kernels, diagnostic_phase, aicpu_thread_num, ring_task_window,
     ring_heap, ring_dep_pool, analyze_auto_scopes_for_deps, memory_planner, dump_ptoas_passes; and rtol, atol,
     golden_data_dir, which are for test harnesses. Raises ValueError or TypeError for values that no run
     could have. `enable_l2_swimlane` is the former name of enable_chip_swimlane.

@@ -6,15 +6,23 @@ when a call is made, so that who replaces it (a test that only compiles) sees al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from .run_config import RunConfig as RunConfig, checked_config
 
-__all__ = ["RunConfig", "RunResult", "compile_program", "execute_compiled", "run"]
+__all__ = [
+    "RunConfig",
+    "RunResult",
+    "compile_program",
+    "execute_compiled",
+    "run",
+    "validate_persisted_outputs",
+]
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
     from typing import Any
 
     from ..ir import CompiledProgram, DistributedCompiledProgram
@@ -109,7 +117,55 @@ def execute_compiled(
     return compiled(*as_tuple(args, "args", "arguments"), config=config)
 
 
+def validate_persisted_outputs(
+    data_dir: "str | os.PathLike[str]", outputs: "Mapping[str, Any]", *, rtol: float = 1e-5, atol: float = 1e-5
+) -> None:
+    """Compares outputs, {name: tensor}, with those that are expected, `out/<name>.pt` of data_dir (`golden_writer`). A difference up to
+    atol + rtol * |expected| is none, NaN equals NaN.
+
+    Raises AssertionError with the first element that "does not match golden", FileNotFoundError for a file that is not there."""
+    from ..errors import FileNotFoundError as PyptoFileNotFoundError
+    from ..ir.validation import difference
+    from .golden_writer import _load, _OUTPUTS, _path
+
+    for name, actual in outputs.items():
+        path = _path(data_dir, _OUTPUTS, name)
+        if not path.is_file():
+            raise PyptoFileNotFoundError(f"there is no {path}, with what is expected of {name}")
+        found = difference(actual, _load(data_dir, _OUTPUTS, name), rtol, atol)
+        if found:
+            raise AssertionError(f"output {name!r} does not match golden {path}: {found}")
+
+
 # Names that test harnesses import.
 _SWIMLANE_FULL_LEVEL = 4
 _SWIMLANE_MAX_LEVEL = 4
 _SWIMLANE_CLI_HELP = "what a swimlane records: 0 nothing, 1 tasks, ... 4 all"
+
+
+@dataclass(frozen=True)
+class _DfxOpts:
+    """What of a run is recorded: the five fields of a RunConfig by themselves."""
+
+    enable_chip_swimlane: int = 0
+    enable_dump_args: int = 0
+    enable_pmu: int = 0
+    enable_dep_gen: bool = False
+    enable_scope_stats: bool = False
+
+    @classmethod
+    def of(cls, config: RunConfig) -> _DfxOpts:
+        return cls(**{f.name: getattr(config, f.name) for f in fields(cls)})
+
+    def any(self) -> bool:
+        """Whether anything is."""
+        return any(getattr(self, f.name) for f in fields(self))
+
+
+def _execute_on_device(
+    work_dir: "str | os.PathLike[str]", args: Any, config: RunConfig | None = None
+) -> Any:
+    """Runs the program of an output directory, with or without a host function; returns what a call does."""
+    from .debug import replay
+
+    return replay(work_dir, *args, config=config)

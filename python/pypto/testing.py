@@ -1,0 +1,1 @@
+"""Nothing is here: drivers import this name."""
