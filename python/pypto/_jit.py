@@ -106,6 +106,7 @@ class JITFunction:
         self._programs: dict[str, list[_core.Program]] = {}  # by platform
         self._latest: _core.Program | None = None
         self._compiled: dict[Any, CompiledProgram | DistributedCompiledProgram] = {}
+        self._in_cache: dict[Any, CompiledProgram | DistributedCompiledProgram] = {}  # of calls
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
@@ -223,15 +224,19 @@ class JITFunction:
 
     def _called(self, program: _core.Program, platform: str, distributed: Any) -> Any:
         """What a call hands to its runner: the program as `compile` gives it, but without an output directory."""
-        from .ir import DistributedConfig
-        from .ir.compiling import in_cache
+        key: Any = (program, platform)
+        if distributed is not None:
+            d = distributed
+            key = (*key, d.num_sub_workers, d.runtime, d.aicpu_thread_num, *d.device_ids)
+        known = self._in_cache.get(key)
+        if known is None:
+            from .ir import DistributedConfig
+            from .ir.compiling import in_cache
 
-        if distributed is None and self._plane == _HOST:
-            distributed = DistributedConfig()
-        key = (program, platform, repr(distributed))
-        if key not in self._compiled:
-            self._compiled[key] = in_cache(program, self, platform, distributed)
-        return self._compiled[key]
+            if distributed is None and self._plane == _HOST:
+                distributed = DistributedConfig()
+            known = self._in_cache[key] = in_cache(program, self, platform, distributed)
+        return known
 
     def lower(self, *args: Any, config: "RunConfig | None" = None, **kwargs: Any) -> Any:
         """The `ir.Program` that `compile` with the same args and config would make native code from. Its

@@ -178,10 +178,11 @@ def in_cache(
     native: _core.Program, source: Any, platform: str, config: DistributedConfig | None
 ) -> CompiledProgram | DistributedCompiledProgram:
     """The program of a call of a function, which is in the cache alone."""
-    from copy import copy
+    from dataclasses import replace
 
     sources = Sources.of(native)
-    sidecar = described(sources, source, platform, copy(config))
+    kept = None if config is None else replace(config)  # the caller's may change
+    sidecar = described(sources, source, platform, kept)
     threads = config.aicpu_thread_num if config is not None else 0
     settings = Settings(artifact.DEFAULT_RUNTIME, threads, False)
     return assembled({source.__name__: (sources, sidecar)}, None, settings, None)
