@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dtypes import DataType, element_of, is_dtype
+from .._dtypes import DataType, element_of, host_zeros, is_dtype
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -57,7 +57,12 @@ class TensorSpec:
         """A new torch.Tensor as described. ValueError when the initial value has another shape."""
         import torch
 
-        tensor = torch.zeros(self.shape, dtype=self._torch_dtype())
+        if isinstance(self.dtype, torch.dtype):
+            tensor = torch.zeros(self.shape, dtype=self.dtype)
+        else:
+            element = element_of(self.dtype)
+            assert element is not None  # the constructor has looked
+            tensor = host_zeros(torch, self.shape, element)
         value = self.init_value
         if callable(value):
             value = value(self.shape) if _takes_argument(value) else value()
@@ -69,19 +74,6 @@ class TensorSpec:
             )
         tensor.copy_(torch.as_tensor(value))
         return tensor
-
-    def _torch_dtype(self) -> Any:
-        import torch
-
-        if isinstance(self.dtype, torch.dtype):
-            return self.dtype
-        element = element_of(self.dtype)
-        assert element is not None
-        known = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "BOOL": "bool"}
-        found = getattr(torch, known.get(element.name, element.name.lower()), None)
-        if not isinstance(found, torch.dtype):
-            raise PyptoTypeError(f"{self.name}: torch has no element type like {element!r}")
-        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorSpec):
