@@ -23,6 +23,7 @@
  *                  tensor_values.c tensors where kernels want tiles
  *                  printing.c      pl.printf
  *                  host_collectives.c  collectives in host functions
+ *                  host_copies.c   pl.assemble in host functions
  *   subscripts.h   subscripts.c    x[...]: views, elements, assignments
  *                  host_views.c    x[...] in host functions
  *                  arrays.c        pl.array: elements

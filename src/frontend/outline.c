@@ -225,7 +225,10 @@ static flow_path lower_scope_body(lowering *fl, outlining *o, const outline_requ
 bool lower_outlined(lowering *fl, const outline_request *request)
 {
     const int64_t errors_before = fl->fe->error_count;
-    outline here = {.outer = fl->outlined, .depth = fl->depth + 1, .spliced = fl->spliced};
+    outline here = {.outer = fl->outlined,
+                    .depth = fl->depth + 1,
+                    .spliced = fl->spliced,
+                    .copies = request->copies};
     const name_set used = mentioned(fl, request->body);
     settle_names(fl, &used, request);
 

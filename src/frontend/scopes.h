@@ -21,6 +21,7 @@ typedef struct outline {
     const syntax_stmt
         *returned;   /* a return of the body, which the function around it makes; NULL: none */
     dsl_value value; /* what that gives */
+    bool copies;     /* its statement, a pl.assemble of a host function, is to be a kernel */
 } outline;
 
 /* ---- keywords.c ---- */
@@ -58,6 +59,7 @@ typedef struct outline_request {
     pypto_span block_span;
     launch_request *launch;
     const syntax_expr *early; /* allow_early_resolve=, or NULL */
+    bool copies;              /* see struct outline */
 } outline_request;
 
 /* Lowers the body as a function of its own and calls it here; false after an error. */
@@ -70,6 +72,11 @@ dsl_value lower_as_task(lowering *fl, const op_call *call);
 bool keep_scope_value(lowering *fl, int64_t name, binding *b);
 /* Puts the scopes that f calls in front of it: fe->finished. */
 void finish_scopes(frontend *fe, const ir_function *f);
+
+/* ---- host_copies.c ---- */
+
+/* pl.assemble(...) as a statement, assigned or returned, in a host function. True: it was that, and is done. */
+bool lower_host_copy(lowering *fl, const syntax_stmt *s);
 
 /* ---- deferred.c ---- */
 

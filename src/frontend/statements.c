@@ -348,6 +348,8 @@ static void lower_stmt(lowering *fl, const syntax_stmt *s)
     if (fl->syntax->strict_ssa && assigns)
         check_single_definition(fl, s->target);
     fl->whole = s->value;
+    if (lower_host_copy(fl, s))
+        return;
     switch (s->kind) {
     case SYNTAX_ASSIGN: lower_assign(fl, s); break;
     case SYNTAX_ANNOTATED: lower_annotated(fl, s); break;

@@ -54,7 +54,10 @@ PITFALLS = {
         "test_pitfalls.py test_dispatches_on_one_tensor_keep_their_order",
         "test_tasks.py test_the_later_dispatch_waits_on_another_device",
     ],
-    "elements of a host tensor behind a dispatch": ["test_mistakes.py test_a_host_function_writes_no_elements"],
+    "a copy between host tensors, or elements of one, behind a dispatch": [
+        "test_host_copies.py test_copies",
+        "test_mistakes.py test_a_host_function_writes_no_elements",
+    ],
     "calls in flight that share a tensor": [
         "test_worker.py test_a_call_sees_what_the_one_before_writes_into_a_host_tensor",
         "test_worker.py test_a_call_does_not_change_what_the_one_before_reads",
