@@ -1,5 +1,6 @@
 /* The arguments of a call: held for it, and described to the front end. */
 #include "program.h"
+#include "tensors.h"
 
 #include <string.h>
 
@@ -38,7 +39,28 @@ static bool argument_hold(PyObject *values, PyObject *names, const char *functio
     return tensor_hold(PyTuple_GetItem(values, i), label, held);
 }
 
-bool arguments_hold(PyObject *values, PyObject *names, const char *function, call_arguments *args)
+/* The error that is set, of an argument for that parameter: one about its element type says which is expected. */
+static void tell_declared(const pld_param *param)
+{
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *message = error == NULL ? NULL : PyObject_GetAttrString(error, "message");
+    const char *words = message == NULL ? NULL : utf8(message);
+    if (words != NULL && strncmp(words, "Unsupported ", 12) == 0) {
+        errors_refuse(DIAG_ARGUMENT_TYPE, DTYPE_HINT, "%s, which expects %s", words,
+                      pypto_dtype_name((pypto_dtype)param->dtype));
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, error, trace);
+    }
+    Py_XDECREF(message);
+}
+
+bool arguments_hold(PyObject *values, PyObject *names, const pld_function *function,
+                    call_arguments *args)
 {
     Py_ssize_t count = PyTuple_Size(values);
     *args = (call_arguments){PyMem_Calloc((size_t)count + 1, sizeof *args->held), count};
@@ -48,7 +70,9 @@ bool arguments_hold(PyObject *values, PyObject *names, const char *function, cal
         return false;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!argument_hold(values, names, function, i, &args->held[i])) {
+        if (!argument_hold(values, names, function->name, i, &args->held[i])) {
+            if (i < function->nparams)
+                tell_declared(&function->params[i]);
             arguments_release(args);
             return false;
         }

@@ -150,7 +150,7 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     names = host == NULL ? NULL : program_names(self, host);
     call_arguments held = {0};
     if (good && names != NULL && read_device_ids(ids, &device_ids, &options.device_count) &&
-        arguments_hold(values, names, host->name, &held)) {
+        arguments_hold(values, names, host, &held)) {
         options.device_ids = device_ids;
         result = call(self, &options, &held);
     }

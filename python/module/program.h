@@ -84,7 +84,8 @@ bool waiting_has_abandoned(unsigned long thread);
 void arguments_release(call_arguments *args);
 /* Holds all items of a tuple; item i of the tuple `names` is the parameter of argument i, for errors.
  * On failure nothing is held. */
-bool arguments_hold(PyObject *values, PyObject *names, const char *function, call_arguments *args);
+bool arguments_hold(PyObject *values, PyObject *names, const pld_function *function,
+                    call_arguments *args);
 /* What the front end sees of the arguments: PyMem, never NULL on success even when there are
  * none. `...` is one that is not given, NotImplemented one that stays a parameter. */
 frontend_arg *arguments_describe(PyObject *values, PyObject *names, const char *function,

@@ -295,7 +295,7 @@ static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
     pypto_argument *list = NULL;
     PyObject *result = NULL;
     if (records_read(wanted, &call.records) && names != NULL &&
-        arguments_hold(values, names, host->name, &call.held))
+        arguments_hold(values, names, host, &call.held))
         call.list = list = program_arguments(host, &call.held);
     if (list != NULL)
         result = submit(set, &call);

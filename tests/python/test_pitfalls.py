@@ -93,6 +93,7 @@ def test_other_names_of_the_callers_memory_see_the_results(transport):
         (lambda x, y: (x[0], y), TypeError, r"'x' of host expects rank 2, got shape \[16\] of rank 1"),
         (lambda x, y: (x.astype(np.int32), y), TypeError, "'x' of host expects dtype fp32, got int32"),
         (lambda x, y: (x.astype(np.int64), y), TypeError, "'x' of host expects dtype fp32, got int64"),
+        (lambda x, y: (x.astype(float), y), TypeError, "Unsupported dtype float64 of argument 'x' of 'host', which expects fp32"),
         (lambda x, y: (torch.ones(2, N), torch.zeros(2, N).half()), TypeError, "'y' of host expects dtype fp32, got fp16"),
         (lambda x, y: (x, np.zeros((3, N), np.float32)), TypeError, "dynamic dimension NR of host is 2 in 'x' and 3 in 'y'"),
         (lambda x, y: (x, 1.0), TypeError, "'y' of host must be a tensor"),

@@ -32,6 +32,16 @@ def complaints(tmp_path_factory):
     return found
 
 
+def test_annotations_of_the_package_name_types(tmp_path):
+    """What its functions take and give, for whoever calls them with a type checker."""
+    parts = [ROOT / "python" / "pypto" / part for part in ("__init__.py", "ir", "runtime", "backend.py", "errors.py")]
+    out, err, _ = api.run(
+        [f"--config-file={FOLDER / 'mypy.ini'}", f"--cache-dir={tmp_path}", "--no-error-summary", *map(str, parts)]
+    )
+    assert not err
+    assert [line for line in out.splitlines() if line.endswith(("[name-defined]", "[valid-type]"))] == []
+
+
 @pytest.mark.parametrize("name", [path.name for path in EXAMPLES] + ["accepted.py"])
 def test_accepted(complaints, name):
     assert {key: text for key, text in complaints.items() if key[0] == name} == {}

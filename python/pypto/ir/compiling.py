@@ -40,26 +40,29 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from ..backend import BackendType
+    from .options import PassDumpLevel
+
 
 def compile(
     program: Any,
     output_dir: "str | PathLike[str] | None" = None,
-    strategy: Any = None,
-    dump_passes: Any = True,
-    backend_type: Any = None,
+    strategy: OptimizationStrategy | str | None = None,
+    dump_passes: bool | PassDumpLevel = True,
+    backend_type: BackendType | str | None = None,
     skip_ptoas: bool = False,
     verification_level: Any = None,
     diagnostic_phase: Any = None,
     disabled_diagnostics: Any = None,
     memory_planner: Any = None,
-    enable_pypto_l0c_double_buffer: Any = None,
+    enable_pypto_l0c_double_buffer: bool | None = None,
     profiling: bool = False,
     platform: str | None = None,
     distributed_config: DistributedConfig | None = None,
     analyze_auto_scopes_for_deps: bool = False,
-    emit_source_loc: Any = None,
+    emit_source_loc: bool | None = None,
     dump_ptoas_passes: bool = False,
-    runtime: Any = None,
+    runtime: RuntimeKind | str | None = None,
 ) -> "CompiledProgram | DistributedCompiledProgram":
     """Compiles a program: with a host function for the devices of `distributed_config` (None: one
     device, id 0), without one for one device, which the call chooses.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from .. import _core
+    from .._program import Program
     from ..runtime import DistributedWorker, RunConfig
     from .artifact import Settings
     from .sidecar import Sidecar

@@ -153,11 +153,11 @@ class PassContext:
     def __init__(
         self,
         instruments: Iterable[Any] = (),
-        verification_level: Any = None,
-        diagnostic_phase: Any = None,
+        verification_level: VerificationLevel | str | None = None,
+        diagnostic_phase: DiagnosticPhase | str | None = None,
         disabled_diagnostics: Any = None,
-        memory_planner: Any = None,
-        runtime: Any = None,
+        memory_planner: MemoryPlanner | str | None = None,
+        runtime: RuntimeKind | str | None = None,
     ) -> None:
         try:
             self.instruments: list[Any] = list(instruments)

@@ -30,12 +30,12 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from ..ir import CompiledProgram, DistributedCompiledProgram
 
     # `compile` of a `@pl.jit.host` function makes the second; type checkers know that it is one of the two.
-    Compiled = CompiledProgram | DistributedCompiledProgram
+    Compiled: TypeAlias = "CompiledProgram | DistributedCompiledProgram"
 
 _LONGEST_WAIT_S = 4e9  # a century or so; its nanoseconds fit into 64 bits
 _PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h

@@ -27,6 +27,9 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..backend import BackendType
+    from ..ir.options import PassDumpLevel
+
 _LINT = ("off", "warn", "error")
 _FULL_SWIMLANE = 4
 _FLAGS = (
@@ -75,11 +78,11 @@ class RunConfig:
     device_id: int = 0
     rtol: float = 1e-5
     atol: float = 1e-5
-    strategy: Any = OptimizationStrategy.Default
-    backend_type: Any = None  # always follows from platform
-    dump_passes: Any = False
+    strategy: OptimizationStrategy | str | None = OptimizationStrategy.Default
+    backend_type: BackendType | None = None  # always follows from platform
+    dump_passes: bool | PassDumpLevel = False
     save_kernels: bool = False
-    save_kernels_dir: str | None = None
+    save_kernels_dir: str | os.PathLike[str] | None = None
     codegen_only: bool = False
     enable_chip_swimlane: int = 0
     enable_dump_args: int = 0
@@ -96,7 +99,7 @@ class RunConfig:
     ring_dep_pool: int | list[int] | None = None
     distributed_config: DistributedConfig | None = None
     analyze_auto_scopes_for_deps: bool = False
-    memory_planner: Any = None
+    memory_planner: MemoryPlanner | str | None = None
     dump_ptoas_passes: bool = False
     lint: str = "warn"
 
