@@ -125,7 +125,7 @@ def test_recordings_force_save_kernels():
 
 
 def test_the_former_name_of_the_swimlane():
-    with pytest.warns(DeprecationWarning, match="enable_l2_swimlane is deprecated"):
+    with pytest.warns(DeprecationWarning, match="enable_l2_swimlane is deprecated") as made:
         config = RunConfig(enable_l2_swimlane=2)
     assert config.enable_chip_swimlane == 2
     with warnings.catch_warnings():
@@ -133,8 +133,9 @@ def test_the_former_name_of_the_swimlane():
         assert config.enable_l2_swimlane == 2
         assert dataclasses.replace(config, platform="cpu").enable_chip_swimlane == 2
         assert "enable_l2_swimlane" not in dataclasses.asdict(config)
-    with pytest.warns(DeprecationWarning, match="enable_l2_swimlane is deprecated"):
+    with pytest.warns(DeprecationWarning, match="enable_l2_swimlane is deprecated") as told:
         config.enable_l2_swimlane = True
+    assert made[0].filename == told[0].filename == __file__
     assert config.enable_chip_swimlane == 4
 
 

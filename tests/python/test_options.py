@@ -123,6 +123,19 @@ def test_what_a_context_sets_is_refused(name, value):
     ir.compile(Double, **{name: value})
 
 
+def test_the_order_of_checks_of_a_compile(tmp_path):
+    """The platform, then the directory, which is made, then what a context sets."""
+    given = {"runtime": ir.RuntimeKind.HOST_BUILD_GRAPH}
+    with PassContext():
+        with pytest.raises(ValueError, match="Invalid platform"):
+            ir.compile(Double, output_dir=tmp_path / "first", platform="gpu", **given)
+        with pytest.raises(OSError, match="output_dir cannot be used"):
+            ir.compile(Double, output_dir="/dev/null/x", **given)
+        with pytest.raises(RuntimeError, match="already active"):
+            ir.compile(Double, output_dir=tmp_path / "second", **given)
+    assert [folder.name for folder in tmp_path.iterdir()] == ["second"]
+
+
 @pytest.mark.parametrize("name", ["diagnostic_phase", "memory_planner"])
 @pytest.mark.parametrize("entry", ["compile", "lower", "__call__"])
 def test_what_a_context_sets_is_refused_for_functions(name, entry):

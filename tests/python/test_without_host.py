@@ -101,6 +101,26 @@ def test_one_orchestration_is_called_directly(make, transport):
         run.orch  # there is nothing to select
 
 
+def test_a_result_that_is_an_argument_is_not_made():
+    """A program that returns its InOut only is called in place, and gives nothing else."""
+
+    @pl.program
+    class Twice:
+        @pl.function(type=pl.FunctionType.InCore)
+        def kernel(self, a: pl.InOut[Row]) -> Row:
+            return pl.store(pl.mul(pl.load(a, [0, 0], [1, W]), 2.0), [0, 0], a)
+
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def orch(self, a: pl.InOut[Row]) -> Row:
+            return self.kernel(a)
+
+    run, a = ir.compile(Twice, platform="cpu"), rows()
+    assert run(a) is None and (a == 2).all()
+    assert run.has_return and run.output_indices == []
+    with pytest.raises(TypeError, match=r"expects 1 \(in-place\) arguments \(a\), got 0"):
+        run()
+
+
 def test_whose_tensors_a_call_in_return_style_makes():
     """Of resident tensors, the library that their element type is of."""
 
