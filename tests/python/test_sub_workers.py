@@ -587,6 +587,30 @@ def test_callbacks_that_do_not_fit(callbacks, error, words):
         compiled(Steps).prepare(callbacks=callbacks)
 
 
+@pytest.mark.parametrize("operation", ["call", "submit", "close", "reset_persistent_windows"])
+def test_a_function_cannot_use_the_worker_that_waits_for_it(operation, monkeypatch):
+    """Where it is a thread, and so could: an error, no waiting for ever."""
+    monkeypatch.setenv("PYPTO_TRANSPORT", "threads")
+    program = compiled(Steps)
+    x, out = np.ones((2, N), np.float32), np.zeros((2, N), np.float32)
+
+    def scale(args):
+        {
+            "call": lambda: worker(x, out),
+            "submit": lambda: worker.submit(program, x, out),
+            "close": lambda: worker.close(),
+            "reset_persistent_windows": lambda: worker.reset_persistent_windows(),
+        }[operation]()
+
+    with program.prepare(callbacks={"scale": scale}) as worker:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="called in a SubWorker of <DistributedWorker.*whose call waits for it"):
+                worker(x, out)
+    with program.prepare(callbacks={"scale": lambda args: program(x, out)}) as worker:
+        worker(x, np.zeros_like(out))  # a call with workers of its own
+    assert (out == 12).all()
+
+
 def test_callbacks_replace_functions():
     program = compiled(Steps)
     x, out = np.ones((2, N), np.float32), np.zeros((2, N), np.float32)

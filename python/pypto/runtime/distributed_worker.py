@@ -14,6 +14,7 @@ import warnings
 from .. import _core
 from .._jit import _lint_of, _title
 from ..errors import (
+    RuntimeError as PyptoRuntimeError,
     TimeoutError as PyptoTimeoutError,
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
@@ -166,6 +167,7 @@ class DistributedWorker(StackedMemory):
         mode = _PERSISTENT["keep" if keeps else "reset"] if persistent else _PERSISTENT[False]
         if shared_only is None:
             shared_only = bool(_core.setting("PYPTO_SHARED_ONLY"))
+        self._bound = bound
         self._native = _core.Worker(
             self.device_ids,
             _title(first.name),
@@ -240,6 +242,15 @@ class DistributedWorker(StackedMemory):
     def _require_open(self, operation: str) -> None:
         if self._closed:
             raise closed_error(f"{operation}() called after close()", "create another worker")
+        if self._bound is not None:
+            self._refuse_inside(operation)
+
+    def _refuse_inside(self, operation: str) -> None:
+        """Raises in a SubWorker of this worker: it would wait for itself."""
+        if sub_workers.is_inside(self._bound):
+            raise PyptoRuntimeError(
+                f"{operation}() called in a SubWorker of {self!r}, whose call waits for it; call it when that is over"
+            )
 
     def _require_ready(self, operation: str) -> None:
         self._require_open(operation)
@@ -322,6 +333,8 @@ class DistributedWorker(StackedMemory):
 
         Raises the first failure that nobody has been told of, when all is done.
         """
+        if not self._closed:
+            self._refuse_inside("close")
         with self._lock:
             if self._close_complete:
                 return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
+import threading
 
 from .. import _core
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
@@ -349,14 +350,25 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n  ... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
 
 
+_running = threading.local()
+
+
+def is_inside(bound: Bound | None) -> bool:
+    """Whether the calling thread runs one of these functions, as a SubWorker that is a thread does."""
+    function = getattr(_running, "function", None)
+    return function is not None and bound is not None and any(row[2] is function for row in bound[1])
+
+
 def run(function: Callable[[list[Any]], None], arguments: list[Any]) -> tuple[str, str] | None:
     """Calls what is bound; what it raises as (message, traceback)."""
     process = os.getpid()
     failure = None
+    _running.function = function
     try:
         function(arguments)
     except BaseException as error:  # SystemExit, too: a SubWorker ends with its set
         failure = _described(error)
+    _running.function = None
     flush()
     if os.getpid() != process:  # a copy that the function has forked; two would do each later call twice
         os._exit(0)
