@@ -217,6 +217,13 @@ def test_directories_that_cannot_be(value):
         assert isinstance(caught.value, pypto.Error)
 
 
+@pytest.mark.parametrize("value", ["", "a" * 300, "a/" * 3000, "/dev/null", "/dev/null/x", "/proc/x"])
+def test_directories_that_cannot_be_made(value):
+    with pytest.raises(OSError, match="output_dir cannot be used") as caught:
+        ir.compile(Double, output_dir=value, platform="cpu")
+    assert caught.value.filename == value
+
+
 def test_a_path_of_bytes(tmp_path):
     folder = bytes(tmp_path / "made")
     assert ir.compile(Double, output_dir=folder, platform="cpu").output_dir == tmp_path / "made"

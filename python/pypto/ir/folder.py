@@ -7,6 +7,7 @@ its place and renamed, so that readers see the old one or the whole new one.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -60,6 +61,10 @@ class Folder:
         try:
             os.makedirs(path, 0o700, exist_ok=True)
             return cls(Path(os.path.realpath(path)))
+        except RecursionError:  # of makedirs, in which each folder is a call
+            raise OSError(
+                errno.ENAMETOOLONG, "output_dir cannot be used: its path has too many folders", path
+            ) from None
         except OSError as error:
             raise OSError(
                 error.errno, f"output_dir cannot be used: {error.strerror}", path
