@@ -1,5 +1,6 @@
 """Tensors that live in a prepared worker: passed in place, owned by one worker, on one rank, until they are freed."""
 
+import copy
 import ctypes
 import gc
 import logging
@@ -210,6 +211,17 @@ def test_a_tensor_is_no_number(transport):
         tensor = worker.alloc_tensor((1,), torch.int32)
         with pytest.raises(TypeError, match="'adds' of job must be a number"):
             worker(rows(), rows(), tensor, 0)
+
+
+def test_copies_of_a_description_are_of_the_same_memory(worker):
+    x, y = np.ones(N, np.float32), np.zeros(N, np.float32)
+    weight = worker.alloc_tensor((N,), np.float32, init=np.full(N, 2, np.float32))
+    for copied in (copy.copy(weight), copy.deepcopy({"layers": [weight]})["layers"][0]):
+        worker(x, copied, y)
+    assert (y == 6).all()
+    worker.free_tensor(copy.deepcopy(weight))
+    with pytest.raises(ValueError, match="it was freed"):
+        worker(x, weight, y)
 
 
 def test_the_order_of_checks(worker):

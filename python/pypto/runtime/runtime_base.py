@@ -222,6 +222,10 @@ class Allocation:
             )
         return made
 
+    def __deepcopy__(self, memo: Any) -> Allocation:
+        """A copy of a description is of the same memory."""
+        return self
+
     def __repr__(self) -> str:
         return f"<Allocation {self.base:#x} {self.nbytes} bytes on rank {self.worker_id}>"
 
