@@ -499,6 +499,14 @@ static PyObject *worker_closed(PyObject *object, void *unused)
     return PyBool_FromLong(((worker_object *)object)->set->worker == NULL);
 }
 
+/* After a call has lost a worker it can only be closed. */
+static PyObject *worker_usable(PyObject *object, void *unused)
+{
+    (void)unused;
+    const worker_set *set = ((worker_object *)object)->set;
+    return PyBool_FromLong(set->worker != NULL && pypto_worker_usable(set->worker));
+}
+
 /* The numbers of a set that needs no lock to give them: they change under the GIL, or never. */
 static PyObject *worker_pids(PyObject *object, void *unused)
 {
@@ -618,6 +626,7 @@ static void worker_dealloc(PyObject *object)
 
 static PyGetSetDef worker_getset[] = {
     {"closed", worker_closed, NULL, "Whether close() has ended it.", NULL},
+    {"usable", worker_usable, NULL, "Whether it is open and has all its workers.", NULL},
     {"pids", worker_pids, NULL, "Process ids of the ranks; 0 for threads.", NULL},
     {"copied_bytes", worker_copied_bytes, NULL, "Bytes of arguments copied, in and out.", NULL},
     {"sub_pids", worker_sub_pids, NULL, "Process ids of the SubWorkers that live.", NULL},

@@ -69,6 +69,7 @@ class Program:
 
 class Worker:
     closed: bool
+    usable: bool
     pids: list[int]
     sub_pids: list[int]
     domain_count: int

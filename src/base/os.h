@@ -125,6 +125,13 @@ int os_open_pidfd(int64_t pid);
 /* Closes and sets -1. Accepts -1. */
 void os_close(int *fd);
 
+/* Which file an open descriptor is of; {0, 0} for one that is not open. */
+typedef struct os_file_id {
+    uint64_t device; /* st_dev and st_ino */
+    uint64_t inode;
+} os_file_id;
+os_file_id os_file_of(int fd);
+
 /* Another descriptor of the same open file (>= 3, close-on-exec), or -1 with errno. */
 int os_duplicate(int fd);
 

@@ -108,6 +108,14 @@ bool os_is_file(int fd, uint64_t device, uint64_t inode, int64_t *bytes)
     return true;
 }
 
+os_file_id os_file_of(int fd)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return (os_file_id){0};
+    return (os_file_id){info.st_dev, info.st_ino};
+}
+
 int os_duplicate(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);

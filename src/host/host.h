@@ -350,16 +350,21 @@ uint64_t programs_loaded(void);
 PYPTO_NODISCARD pypto_status workers_check_options(const pypto_worker_options *options);
 /* Starts all ranks and waits until they are ready; if one fails, none is left. */
 PYPTO_NODISCARD pypto_status start_ranks(pypto_worker *w, const char *title);
-/* Waits for an answer of each of so many consumers; `during` says what else they were asked to do. Those that it has not
- * had are still to come when it fails. */
+typedef enum request { ASKED_TO_START, ASKED_TO_LOAD, ASKED_TO_MAP } request;
+/* Waits for an answer of each of so many consumers to what they were asked. Those that it has not had are still to come
+ * when it fails: with WORKER_DIED if one that had been started is gone. */
 PYPTO_NODISCARD pypto_status answers_await(pypto_worker *w, int32_t first, int32_t count,
-                                           int64_t deadline, const char *during);
+                                           int64_t deadline, request asked);
+/* The failure of one that could not even be asked. */
+PYPTO_NODISCARD pypto_status answers_missing(pypto_worker *w, int32_t consumer, request asked);
 /* Takes the answers of the first `count` ranks; true when all are good. Ctrl-C costs the set. */
 bool answers_agree(pypto_worker *w, int32_t count);
 
 /* workers.c */
 /* Whether the caller wants to be interrupted. */
 bool workers_interrupted(const pypto_worker *w);
+/* Whether it is this process's and has all its workers. */
+PYPTO_NODISCARD pypto_status workers_check_usable(const pypto_worker *w);
 bool workers_full(const pypto_worker *w); /* no further program can be loaded */
 PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id);
 /* Maps a file over part of the segment on the host and all ranks; if that cannot be for writing, for reading. False

@@ -88,7 +88,7 @@ pypto_status pypto_worker_reset_windows(pypto_worker *w)
 {
     turns_enter_to_wait(w);
     runs_finish(w);
-    pypto_status status = STATUS_OK;
+    pypto_status status = workers_check_usable(w);
     ++w->call; /* the latest one may have failed */
     for (int32_t i = 0; w->usable && w->kept != NULL && i < w->program_count; ++i) {
         kept_windows *kept = &w->kept[i];

@@ -75,9 +75,10 @@ pypto_status pypto_worker_alloc(pypto_worker *w, int32_t rank, int64_t bytes, vo
         return status;
     turns_enter(w);
     resident made = {.rank = rank, .bytes = bytes};
-    if (!alloc_grow(w->residents, w->resident_capacity, w->resident_count + 1))
+    status = workers_check_usable(w);
+    if (status_ok(status) && !alloc_grow(w->residents, w->resident_capacity, w->resident_count + 1))
         status = diag_no_memory();
-    else
+    if (status_ok(status))
         status = stage_take(w, bytes, "resident tensors", &made.offset);
     if (status_ok(status)) {
         insert(w, &made);

@@ -259,15 +259,9 @@ void pypto_worker_cancel(pypto_worker *w)
 
 static pypto_status check_usable(const pypto_worker *w, const pypto_program *program)
 {
-    if (w->foreign)
-        return diag_status(DIAG_WORKER_CLOSED, "create a worker in this process",
-                           "this worker set belongs to the process that forked this one");
     if (program == NULL)
         return diag_status(DIAG_BAD_PROGRAM, NULL, "the program is NULL");
-    if (!w->usable)
-        return diag_status(DIAG_WORKER_CLOSED, "create another worker",
-                           "this worker set lost a worker in an earlier call");
-    return STATUS_OK;
+    return workers_check_usable(w);
 }
 
 /* A run that cannot be begun, or whose host function fails, has ended when this returns. */

@@ -123,6 +123,12 @@ static pypto_status start_rank(pypto_worker *w, int32_t rank, const char *progra
 
 /* ---- answers ---- */
 
+static const char *const requests[] = {
+    [ASKED_TO_START] = "init",
+    [ASKED_TO_LOAD] = "the loading of the program",
+    [ASKED_TO_MAP] = "the mapping of a file",
+};
+
 typedef enum answer {
     ANSWER_GOOD,
     ANSWER_BAD,  /* with a text */
@@ -208,9 +214,10 @@ static const char *name_consumer(const pypto_worker *w, int32_t consumer, char *
     return text;
 }
 
-static pypto_status no_good(pypto_worker *w, int32_t consumer, answer given, const char *during,
+static pypto_status no_good(pypto_worker *w, int32_t consumer, answer given, request asked,
                             const channel_message *message)
 {
+    const char *during = requests[asked];
     char name[64], how[64] = "unknown status";
     (void)name_consumer(w, consumer, name, sizeof name);
     switch (given) {
@@ -232,12 +239,19 @@ static pypto_status no_good(pypto_worker *w, int32_t consumer, answer given, con
         process_kill(&w->processes[consumer]);
         process_describe_exit(&w->processes[consumer], how, sizeof how);
     }
-    return diag_status(DIAG_WORKER_START, NULL, "%s exited during %s before signalling ready (%s)",
-                       name, during, how);
+    if (asked == ASKED_TO_START)
+        return diag_status(DIAG_WORKER_START, NULL,
+                           "%s exited during %s before signalling ready (%s)", name, during, how);
+    return diag_status(DIAG_WORKER_DIED, NULL, "%s died during %s, %s", name, during, how);
+}
+
+pypto_status answers_missing(pypto_worker *w, int32_t consumer, request asked)
+{
+    return no_good(w, consumer, ANSWER_NONE, asked, NULL);
 }
 
 pypto_status answers_await(pypto_worker *w, int32_t first, int32_t count, int64_t deadline,
-                           const char *during)
+                           request asked)
 {
     channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
     if (message == NULL)
@@ -250,7 +264,7 @@ pypto_status answers_await(pypto_worker *w, int32_t first, int32_t count, int64_
         int32_t consumer;
         const answer given = await_answer(w, awaited, deadline, patience, message, &consumer);
         if (given != ANSWER_GOOD)
-            status = no_good(w, consumer, given, during, message);
+            status = no_good(w, consumer, given, asked, message);
     }
     alloc_free(message);
     return status;
@@ -288,7 +302,7 @@ static pypto_status greet_rank(pypto_worker *w, int32_t rank)
     if (channel_send(w->processes[rank].channel, MESSAGE_HELLO, &hello, sizeof hello, fds, 2) ==
         CHANNEL_OK)
         return STATUS_OK;
-    return no_good(w, rank, ANSWER_NONE, "init", NULL);
+    return no_good(w, rank, ANSWER_NONE, ASKED_TO_START, NULL);
 }
 
 pypto_status start_ranks(pypto_worker *w, const char *title)
@@ -311,7 +325,7 @@ pypto_status start_ranks(pypto_worker *w, const char *title)
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
         status = greet_rank(w, rank);
     if (status_ok(status))
-        status = answers_await(w, 0, w->device_count, deadline, "init");
+        status = answers_await(w, 0, w->device_count, deadline, ASKED_TO_START);
     arena_destroy(a);
     if (!status_ok(status))
         workers_kill(w);

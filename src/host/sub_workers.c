@@ -106,6 +106,7 @@ static void reset_header(pypto_worker *w, int32_t consumer)
     atomic_store_explicit(&h->wait_count, 0, memory_order_relaxed);
     atomic_store_explicit(&h->breadcrumb, 0, memory_order_relaxed);
     atomic_store_explicit(&h->running_call, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->lost_host, 0, memory_order_relaxed);
     /* As if it ran: until it has begun, nobody takes its silence for a deadlock. */
     uint64_t epoch = atomic_load_explicit(&h->epoch, memory_order_relaxed);
     epoch += epoch_is_parked(epoch) ? 1 : 2;
@@ -174,7 +175,7 @@ pypto_status subs_start(pypto_worker *w)
     for (int32_t i = 0; status_ok(status) && i < w->sub_wanted; ++i)
         if (started[i])
             status = answers_await(w, w->device_count + i, 1, os_now_ns() + w->startup_timeout_ns,
-                                   "init");
+                                   ASKED_TO_START);
     alloc_free(tables);
     return status;
 }
@@ -195,7 +196,9 @@ pypto_status subs_load(pypto_worker *w, const pypto_program *program, int32_t id
                                  program->table->name);
         else if (channel_send(w->processes[consumer].channel, MESSAGE_PROGRAM, &message,
                               sizeof message, NULL, 0) == CHANNEL_OK)
-            status = answers_await(w, consumer, 1, CALL_FOREVER, "the loading of the program");
+            status = answers_await(w, consumer, 1, CALL_FOREVER, ASKED_TO_LOAD);
+        if (status.kind == PYPTO_ERROR_WORKER_DIED)
+            pypto_status_clear(&status);
         /* One that is gone is found dead, and settled, when it is needed. */
     }
     return status;
@@ -209,7 +212,7 @@ bool subs_attach(pypto_worker *w, const attach_message *message, int fd)
         if (!sub_lives(w, consumer) || channel_send(w->processes[consumer].channel, MESSAGE_ATTACH,
                                                     message, sizeof *message, &fd, 1) != CHANNEL_OK)
             continue;
-        pypto_status status = answers_await(w, consumer, 1, CALL_FOREVER, "the mapping of a file");
+        pypto_status status = answers_await(w, consumer, 1, CALL_FOREVER, ASKED_TO_MAP);
         const bool refused = !status_ok(status) && !process_dead(&w->processes[consumer]);
         pypto_status_clear(&status);
         if (refused)
@@ -281,8 +284,13 @@ static void fail_call(pypto_worker *w, int32_t consumer, const pld_host *host)
         failure->function = (int32_t)(breadcrumb >> 32) - 1;
         failure->line = (int32_t)(uint32_t)breadcrumb;
     }
-    format_text(failure->text, sizeof failure->text, "its process (pid %lld) died, %s",
-                (long long)w->processes[consumer].pid, how);
+    const bool lost = atomic_load_explicit(&h->lost_host, memory_order_relaxed) != 0;
+    format_text(failure->text, sizeof failure->text, "its process (pid %lld) %s%s",
+                (long long)w->processes[consumer].pid,
+                lost ? "ended, because the function closed file descriptors of the runtime; close "
+                       "only what you have opened"
+                     : "died, ",
+                lost ? "" : how);
     failure->note[0] = '\0';
     segment_fail(&w->seg, failure, host->call);
 }

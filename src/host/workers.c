@@ -200,10 +200,10 @@ static pypto_status send_program(pypto_worker *w, const pypto_program *program, 
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
         if (channel_send(w->processes[rank].channel, MESSAGE_PROGRAM, &message, sizeof message, &fd,
                          fd < 0 ? 0 : 1) != CHANNEL_OK)
-            status = diag_status(DIAG_WORKER_DIED, NULL, "the worker of rank %d is gone", rank);
+            status = answers_missing(w, rank, ASKED_TO_LOAD);
     os_close(&fd);
     if (status_ok(status))
-        status = answers_await(w, 0, w->device_count, CALL_FOREVER, "the loading of the program");
+        status = answers_await(w, 0, w->device_count, CALL_FOREVER, ASKED_TO_LOAD);
     return status_ok(status) ? subs_load(w, program, id) : status;
 }
 
@@ -215,6 +215,17 @@ bool workers_interrupted(const pypto_worker *w)
 void pypto_interrupt(void)
 {
     host_relay_all();
+}
+
+pypto_status workers_check_usable(const pypto_worker *w)
+{
+    if (w->foreign)
+        return diag_status(DIAG_WORKER_CLOSED, "create a worker in this process",
+                           "this worker set belongs to the process that forked this one");
+    if (!w->usable)
+        return diag_status(DIAG_WORKER_CLOSED, "create another worker",
+                           "this worker set lost a worker in an earlier call");
+    return STATUS_OK;
 }
 
 bool workers_full(const pypto_worker *w)

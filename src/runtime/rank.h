@@ -10,6 +10,7 @@
 #ifndef RUNTIME_RANK_H
 #define RUNTIME_RANK_H
 
+#include "base/os.h"
 #include "runtime/args.h"
 #include "runtime/graph.h"
 #include "runtime/memory.h"
@@ -107,7 +108,9 @@ struct rank {
     dispatch *ready_first; /* of a SubWorker: what it is to run, in order */
     dispatch *ready_last;
     sub_runner runner; /* of its functions that have no code of their own */
-    bool debugged;     /* waits for a debugger before it begins */
+    os_file_id
+        event;     /* what s.host_event is to lead to, in a SubWorker with a process of its own */
+    bool debugged; /* waits for a debugger before it begins */
     _Atomic bool ending;
     /* Filled by the control thread (release), read by the rank's thread (acquire). */
     _Atomic(const pld_program *) programs[RANK_PROGRAMS];
@@ -150,5 +153,9 @@ void sub_ready(dispatch *d);
 bool sub_run(rank *r);
 /* sub.c: forgets those of a call, and of those before it in its slot. */
 void sub_drop(rank *r, uint64_t call);
+/* sub.c: whether what a SubWorker ran has closed descriptors that it knows nothing of (os.closerange), the host's event among
+ * them, without which the host would sleep for ever; another file may have its number by now. The process then is to end,
+ * and its header says why. Also from the control thread. */
+bool sub_has_lost_host(rank *r);
 
 #endif

@@ -64,6 +64,17 @@ void sub_drop(rank *r, uint64_t call)
 
 /* ---- running ---- */
 
+bool sub_has_lost_host(rank *r)
+{
+    if (!r->s.uncounted || r->s.seg.transport->one_process)
+        return false;
+    const os_file_id now = os_file_of(r->s.host_event);
+    const bool lost = now.device != r->event.device || now.inode != r->event.inode;
+    if (lost)
+        atomic_store_explicit(&r->s.header->lost_host, 1, memory_order_seq_cst);
+    return lost;
+}
+
 static void run_function(rank *r, dispatch *d, const pld_function *f)
 {
     pld_sub sub = {.failed = false};
@@ -90,6 +101,8 @@ static void run_function(rank *r, dispatch *d, const pld_function *f)
         pld_sub_fail(&sub, NULL,
                      "nothing is bound to it: set pld_function.run_sub, or "
                      "pypto_worker_options.run_sub");
+    if (sub_has_lost_host(r))
+        _Exit(1); /* this the host notices */
     if (d->log != NULL) {
         tracing_sub_ran(d, started_ns, os_now_ns());
         tracing_wrapper_over(d);

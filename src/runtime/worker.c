@@ -139,8 +139,10 @@ static void *control_thread(void *argument)
     alloc_free(message);
     /* In a process of its own the worker has nothing to bring home; ending here also ends a kernel
      * that never returns. As a thread it can only ask. */
-    if (!w->one_process)
+    if (!w->one_process) {
+        (void)sub_has_lost_host(&w->rank);
         _Exit(0);
+    }
     rank_end(&w->rank);
     return NULL;
 }
@@ -223,6 +225,7 @@ static pypto_status prepare_sub(worker *w, const sub_start *start)
     pypto_status status = rank_init(&w->rank, start->seg, start->number, start->host_event);
     w->rank.runner = start->runner;
     w->borrows_event = w->one_process;
+    w->rank.event = os_file_of(start->host_event);
     for (int32_t id = 0; status_ok(status) && id < start->program_count; ++id)
         atomic_store_explicit(&w->rank.programs[id], start->programs[id], memory_order_release);
     return status;

@@ -203,6 +203,8 @@ typedef struct rank_header {
     _Atomic uint64_t taken;     /* dispatches taken from the queue */
     _Atomic uint64_t acknowledged[CALLS_IN_FLIGHT];
     _Atomic uint64_t running_call; /* of a SubWorker: whose function it runs; 0: none */
+    _Atomic uint32_t
+        lost_host; /* of a SubWorker: what it ran has closed its way to the host; so it ends */
     _Atomic int32_t cpu; /* that it last waited on for some time: number + 1; 0: none yet */
     _Atomic uint32_t counted_waiting; /* in set_header.dispatch_waiters */
     /* Written by everybody. */

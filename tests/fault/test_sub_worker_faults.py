@@ -54,6 +54,12 @@ def what():
     if marks[0] == 4:
         marks[1] = os.getpid()
         time.sleep(1000)
+    if marks[0] == 5:
+        os.closerange(0, 1 << 16)
+    if marks[0] == 6:
+        os.closerange(3, 1 << 16)
+        for k in range(40):  # other files, with the numbers of those that were closed
+            os.open("others", os.O_CREAT | os.O_RDWR)
 
 
 def check(run=program):
@@ -94,6 +100,7 @@ def finished(s, **env):
     return out
 
 
+CLOSES = "ended, because the function closed file descriptors of the runtime"
 DIES = """
 for one_shot in (True, False, False):
     worker = None if one_shot else program.prepare()
@@ -110,7 +117,7 @@ for one_shot in (True, False, False):
 """
 
 
-@pytest.mark.parametrize("what, words", [(1, "exit code 7"), (2, "signal 9 (SIGKILL)")])
+@pytest.mark.parametrize("what, words", [(1, "exit code 7"), (2, "signal 9 (SIGKILL)"), (5, CLOSES), (6, CLOSES)])
 def test_a_death_costs_its_call(sub_script, what, words):
     out = finished(sub_script(DIES.format(what=what)))
     assert out.count("DIED") == out.count("step failed on SubWorker 0: its process (pid ") == 9

@@ -1,6 +1,7 @@
 """RunConfig and DistributedConfig: defaults, validation, and the words of their errors."""
 
 import dataclasses
+import itertools
 import warnings
 
 import pytest
@@ -28,7 +29,11 @@ def test_distributed_config():
         ({"device_ids": [1, 1]}, "device_ids must be distinct"),
         ({"device_ids": [0, 2**31]}, r"device_ids must be below 2\*\*31, got \[0, 2147483648\]"),
         ({"device_ids": [10**20]}, r"device_ids must be below 2\*\*31"),
+        ({"device_ids": range(65)}, "device_ids must be 64 at most"),
+        ({"device_ids": itertools.count()}, "device_ids must be 64 at most"),
         ({"num_sub_workers": -1}, "num_sub_workers must be non-negative"),
+        ({"num_sub_workers": 65}, "num_sub_workers must be 64 at most, got 65"),
+        ({"num_sub_workers": 2**40}, "num_sub_workers must be 64 at most, got 1099511627776"),
         ({"aicpu_thread_num": 1}, "aicpu_thread_num"),
         ({"aicpu_thread_num": -2}, "aicpu_thread_num"),
     ],
@@ -38,7 +43,7 @@ def test_distributed_config_refuses(fields, words):
         DistributedConfig(**fields)
 
 
-@pytest.mark.parametrize("ids", [["0"], [1.0], 3])
+@pytest.mark.parametrize("ids", [["0"], [1.0], 3, [True]])
 def test_device_ids_are_integers(ids):
     with pytest.raises(TypeError, match="device_ids must be a list of integers"):
         DistributedConfig(device_ids=ids)
@@ -89,6 +94,7 @@ def test_unknown_platforms(platform):
         ({"ring_heap": [1024] * 3}, r"ring_heap must have exactly 4 entries"),
         ({"ring_heap": [1024, 0, 3, 0]}, r"ring_heap entries must be a power of 2 >= 1024"),
         ({"device_id": -1}, "device_id must be a non-negative integer"),
+        ({"device_id": 2**31}, r"device_id must be a non-negative integer below 2\*\*31, got 2147483648"),
         ({"enable_chip_swimlane": 5}, r"collection level in 0\.\.4"),
         ({"enable_chip_swimlane": 1, "enable_l2_swimlane": 1}, "pass only enable_chip_swimlane"),
     ],

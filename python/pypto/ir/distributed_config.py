@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 from .._keywords import checked, integer
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+
+MOST_DEVICES = 64  # PYPTO_MAX_RANKS of <pypto/types.h>
+MOST_SUB_WORKERS = 64  # of a worker set
 
 
 @checked
@@ -32,9 +36,12 @@ class DistributedConfig:
         try:
             if isinstance(ids, (bytes, dict, set, frozenset)):  # iterable, but no list of ranks
                 raise TypeError
-            vars(self)["device_ids"] = [integer(device) for device in ids]
+            given = itertools.islice(ids, MOST_DEVICES + 1)
+            vars(self)["device_ids"] = [integer(device) for device in given]
         except TypeError:
             raise PyptoTypeError(f"device_ids must be a list of integers, got {ids!r}") from None
+        if len(self.device_ids) > MOST_DEVICES:
+            raise PyptoValueError(f"device_ids must be {MOST_DEVICES} at most: more were given")
         if not self.device_ids:
             raise PyptoValueError("device_ids must not be empty: give one id per device")
         if min(self.device_ids) < 0:
@@ -56,6 +63,10 @@ class DistributedConfig:
         if self.num_sub_workers < 0:
             raise PyptoValueError(
                 f"num_sub_workers must be non-negative, got {self.num_sub_workers}"
+            )
+        if self.num_sub_workers > MOST_SUB_WORKERS:
+            raise PyptoValueError(
+                f"num_sub_workers must be {MOST_SUB_WORKERS} at most, got {self.num_sub_workers}"
             )
         if self.aicpu_thread_num < 0 or self.aicpu_thread_num == 1:
             raise PyptoValueError(

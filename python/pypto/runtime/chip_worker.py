@@ -82,11 +82,14 @@ class ChipWorker(MemoryWorker):
 
     @property
     def initialized(self) -> bool:
-        """Whether it runs: after init() and before close()."""
-        return self._initialized
+        """Whether it runs: after init(), before close(), and not when its process has died."""
+        return self._initialized and self._native.usable
 
     def init(self) -> None:
-        """Starts it; again, does nothing. After close() it starts anew, without tensors and programs."""
+        """Starts it; again, does nothing. After close(), and when its process has died, it starts anew, without tensors
+        and programs."""
+        if self._initialized and self._process == os.getpid() and not self._native.usable:
+            self.close()
         with self._lock:
             if not self._initialized:
                 self._native = _core.Worker([self.device_id], _title("ChipWorker"), 0, False)
@@ -116,6 +119,15 @@ class ChipWorker(MemoryWorker):
                 "call init()",
             )
 
+    def _require_alive(self, operation: str) -> None:
+        """Its memory can still be read when its process has died."""
+        self._require_ready(operation)
+        if self._process == os.getpid() and not self._native.usable:
+            raise closed_error(
+                f"{operation}() needs an initialized ChipWorker: the process of this one has died",
+                "call init(), which starts it anew, without tensors and programs",
+            )
+
     # ---- the worker of a scope ----
 
     @staticmethod
@@ -133,7 +145,7 @@ class ChipWorker(MemoryWorker):
         require_sdma   RuntimeError when that worker was made without enable_sdma=True
         """
         for worker in reversed(_active.get()):
-            if worker._key() != (level, platform, device_id, runtime) or not worker.initialized:
+            if worker._key() != (level, platform, device_id, runtime) or not worker._initialized:
                 continue
             if require_sdma and not worker.enable_sdma:
                 raise DeviceError(f"{worker!r} was created without enable_sdma=True")
@@ -171,7 +183,7 @@ class ChipWorker(MemoryWorker):
         Raises ValueError when the program is for another platform or runtime, TypeError when it has a host function,
         RuntimeError before `init()` and after `close()`, and what the program fails with.
         """
-        self._require_ready("run")
+        self._require_alive("run")
         program = self._checked(compiled)
         whole, result = program._completed(args)
         program._check_config(config, stacklevel=3)
@@ -182,7 +194,7 @@ class ChipWorker(MemoryWorker):
     def register(self, compiled: Any) -> RegistrationHandle:
         """Loads a compiled program now; gives it as a function. The same program again has the same `cid`. Raises what `run`
         does before anything runs."""
-        self._require_ready("register")
+        self._require_alive("register")
         return self._registrations.add(self, compiled, self._load(self._checked(compiled)._program))
 
     @property
@@ -251,7 +263,7 @@ class ChipWorker(MemoryWorker):
         name_of: Callable[[int], str],
     ) -> None:
         """A call whose arguments are complete; `name_of` gives the names of parameters."""
-        self._require_ready("run")
+        self._require_alive("run")
         self._check_residents(arguments, name_of)
         self._load(native)
         self._native.run(native, arguments, lint, records)

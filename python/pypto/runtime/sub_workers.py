@@ -14,6 +14,7 @@ import threading
 
 from .. import _core
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
+from ..ir.distributed_config import MOST_SUB_WORKERS
 
 __all__ = ["DataType", "MappedArg", "MappedArgs"]
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     Bound = tuple[int, list[tuple[_core.Program, str, Any]]]
 
-_MOST = 64  # SubWorkers of one set of workers
 
 
 class DataType(enum.IntEnum):
@@ -315,7 +315,7 @@ def bind(
         )
     if not bound:
         return None
-    return min(max(wanted, most), _MOST), bound
+    return min(max(wanted, most), MOST_SUB_WORKERS), bound
 
 
 # ---- in the parent before a fork, and in the SubWorker ----
