@@ -35,11 +35,32 @@ def wait_for_workers(pid, ranks, seconds=30):
 
 
 def wait_for_line(process, text):
-    """Reads the script's output up to a line that contains `text`."""
-    for line in process.stdout:
-        if text in line:
-            return line
+    """Reads the script's output up to a line that contains `text`, and no further: communicate() would not find what is
+    in the buffer of the stream."""
+    line = b""
+    while byte := os.read(process.stdout.fileno(), 1):
+        line += byte
+        if byte != b"\n":
+            continue
+        if text in line.decode():
+            return line.decode()
+        line = b""
     raise AssertionError(f"{text!r} was not printed: {process.stderr.read()}")
+
+
+def wait_until_it_sleeps(pid, seconds=30):
+    """Waits until the main thread of a process, which does nothing but compute and wait, waits."""
+    deadline = time.monotonic() + seconds
+    while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
+        assert time.monotonic() < deadline, f"{pid} does not wait"
+        time.sleep(0.01)
+
+
+def wait_until_it_runs(process, ranks):
+    """Waits until kernels of all these ranks have said so: pl.printf("RUNNING\\n"). Else the output is as it was."""
+    left = {f"rank {rank}: RUNNING" for rank in ranks}
+    while left:
+        left.discard(wait_for_line(process, "RUNNING").strip())
 
 
 def wait_for_death(pids, seconds=10):

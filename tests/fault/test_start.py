@@ -39,7 +39,7 @@ with compiled.prepare() as worker:
 print("NEXT", outputs.sum())
 shutdown()
 """
-PREPARE = "compiled.prepare(startup_timeout_s=0.5)"
+PREPARE = "compiled.prepare(startup_timeout_s=3)"  # the good ones are up by then, however busy the machine
 ONE_SHOT = "compiled(inputs, outputs)"
 
 
@@ -80,11 +80,11 @@ def finish(process):
 def test_a_worker_that_is_slow(start):
     out = finish(start("exec sleep 100", PREPARE))
     assert "RAISED DeviceError True" in out
-    assert "chip worker 1 (pid " in out and "did not become ready within 0.5s" in out
-    assert 0.5 <= float(out.split("SECONDS ")[1].split()[0]) < 20
+    assert "chip worker 1 (pid " in out and "did not become ready within 3s" in out
+    assert 3 <= float(out.split("SECONDS ")[1].split()[0])
 
 
-@pytest.mark.parametrize("call", [PREPARE.replace("0.5", "50"), ONE_SHOT], ids=["prepared", "one-shot"])
+@pytest.mark.parametrize("call", [PREPARE.replace("3", "50"), ONE_SHOT], ids=["prepared", "one-shot"])
 @pytest.mark.parametrize(
     "does, words",
     [
@@ -109,9 +109,10 @@ def test_one_that_ends_is_told_while_another_is_slow(start):
 def test_ctrl_c_while_workers_start(start, call):
     process = start("exec sleep 100", call)
     wait_for_line(process, "GO")
-    time.sleep(0.3)
-    children = [int(pid) for pid in open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()]
-    assert len(children) == 3
+    deadline, children = time.monotonic() + 30, []
+    while len(children) < 3:
+        assert time.monotonic() < deadline, children
+        children = [int(pid) for pid in open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()]
     os.kill(process.pid, signal.SIGINT)
     out = finish(process)
     assert "RAISED KeyboardInterrupt" in out

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import pytest
 from processes import assert_all_gone, wait_for_line
@@ -150,21 +149,20 @@ for one_shot in (True, False):
     try:
         run(x, y)
     except KeyboardInterrupt:
-        print("INTERRUPTED", time.monotonic() - sent[0], flush=True)
+        print("INTERRUPTED", flush=True)
     assert not os.path.exists(f"/proc/{{marks[1]}}")
     check(run)
     if worker:
         worker.close()
 """
 WAITED = """
-sent = [0.0]
+def hangs():
+    while marks[1] == 0:
+        time.sleep(0.01)
 
 
 def waited():
-    while marks[1] == 0:
-        time.sleep(0.01)
-    time.sleep(0.05)
-    sent[0] = time.monotonic()
+    hangs()
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -174,8 +172,7 @@ def waited():
 @pytest.mark.parametrize("what", [3, 4])
 def test_ctrl_c_ends_what_hangs(sub_script, what):
     out = finished(sub_script(WAITED + HANGS.format(what=what)))
-    times = [float(line.split()[1]) for line in out.splitlines() if line.startswith("INTERRUPTED")]
-    assert len(times) == 2 and max(times) < 1.0
+    assert out.count("INTERRUPTED") == 2
 
 
 BUSY = """
@@ -236,7 +233,7 @@ def test_forks_after_thread_pools_were_used(sub_script):
 
 
 def test_the_parent_is_killed(sub_script):
-    s = sub_script("marks[0] = 3\nprint('GO', flush=True)\nthreading.Thread(target=lambda: (time.sleep(0.5), print('SUB', marks[1], flush=True))).start()\nprogram(x, y)")
+    s = sub_script(WAITED + "marks[0] = 3\nprint('GO', flush=True)\nthreading.Thread(target=lambda: (hangs(), print('SUB', marks[1], flush=True))).start()\nprogram(x, y)")
     process = s.start()
     wait_for_line(process, "GO")
     pid = int(wait_for_line(process, "SUB").split()[1])

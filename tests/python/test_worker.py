@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from programs import allreduce, allreduce_expected, config, from_text
 from pypto.ir import DistributedConfig, PassContext
 from pypto.runtime import DistributedRunHandle, DistributedWorker, RegistrationHandle, RunConfig
 from transfers import host_of
+from waiting_threads import until_it_polls
 from worker_programs import FAR, FOREVER, N, SLOW, VAIN, compiled, count, expected, job, prepared_job, rows, shift
 
 
@@ -162,8 +164,9 @@ def test_a_call_is_submitted_while_another_thread_waits(work):
     program, worker = work
     first = worker.submit(program, rows(), np.zeros((2, N), np.int32), FOREVER, VAIN)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(first.result)
-        time.sleep(0.1)  # or else it may not be there yet, which would be no test
+        tid = SimpleQueue()
+        waiting = pool.submit(lambda: (tid.put(threading.get_native_id()), first.result()))
+        until_it_polls(tid.get())  # or else it may not be there yet, which would be no test
         second = worker.submit(program, rows(), np.zeros((2, N), np.int32), FOREVER, VAIN)
         assert not first.done and not second.done
         interrupt_me(second)
@@ -197,17 +200,14 @@ def test_a_time_limit_holds_while_another_thread_waits(work):
     first = worker.submit(program, rows(), np.zeros((2, N), np.int32), FOREVER, VAIN)
     second = worker.submit(program, rows(), np.zeros((2, N), np.int32), FOREVER, VAIN)
     def wait():
-        with pytest.raises(TimeoutError):
-            first.result(1)
+        with pytest.raises((pypto.WorkerDiedError, KeyboardInterrupt)):
+            first.result()
     waiting = threading.Thread(target=wait)
     waiting.start()
-    time.sleep(0.1)
-    began = time.monotonic()
+    until_it_polls(waiting.native_id)
     with pytest.raises(TimeoutError):
         second.result(0.05)
-    assert time.monotonic() - began < 0.8
-    assert not second.done
-    waiting.join()
+    assert waiting.is_alive() and not second.done
     for pid in worker.pids:
         if pid:
             os.kill(pid, 9)
@@ -217,14 +217,15 @@ def test_a_time_limit_holds_while_another_thread_waits(work):
                 handle.result()
     else:
         interrupt_me(first)
+    waiting.join()
 
 
 def interrupt_me(handle):
     """Ends a call that computes for ever in threads: nothing but Ctrl-C does."""
     import signal
 
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         handle.result()
 
 
@@ -613,14 +614,12 @@ SCRIPT = """\
 import os, signal, sys, threading, time
 sys.path.insert(0, {folder!r})
 import numpy as np
+from waiting_threads import send, until_it_polls
 from worker_programs import *
 program = prepared_job()
 x, y, z = rows(), np.zeros((2, N), np.int32), np.zeros((2, N), np.int32)
 worker = program.prepare()
 worker(x, y, 1, 0)
-
-def send(number, after=0.3):
-    threading.Timer(after, os.kill, (os.getpid(), number)).start()
 
 def after_it():
     worker(x, y, 2, 0)
@@ -744,8 +743,8 @@ def other():
         print("cancelled")
 thread = threading.Thread(target=other)
 thread.start()
-time.sleep(0.1)
-send(signal.SIGINT)
+until_it_polls(thread.native_id)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     worker(x, z, FOREVER, 0)
 except KeyboardInterrupt:
@@ -788,7 +787,7 @@ def handler(number, frame):
         other(x, z, 1, 0)
     print((z == expected(x, 1)).all())
 signal.signal(signal.SIGUSR1, handler)
-threading.Thread(target=lambda: (time.sleep(0.2), signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1))).start()
+send(signal.SIGUSR1)
 worker(x, y, SLOW * 20, 0)
 print((y == expected(x, SLOW * 20)).all())
 """,

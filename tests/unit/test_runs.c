@@ -9,9 +9,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -427,9 +429,38 @@ static void test_threads_share_a_set(void **state)
     pypto_worker_close(shared);
 }
 
+static _Atomic pid_t waiter;
+
 static void *await_it(void *argument)
 {
+    atomic_store(&waiter, gettid());
     return (void *)(intptr_t)await(argument);
+}
+
+#ifdef SYS_poll
+#define WAITS SYS_poll
+#else
+#define WAITS SYS_ppoll
+#endif
+
+/* Waits until that thread sleeps in poll(), as one does that waits for a call; for a while, where the system does not
+ * tell. */
+static void until_it_polls(void)
+{
+    char path[64], line[32] = "";
+    bool told_of = true;
+    while (atomic_load(&waiter) == 0)
+        usleep(100);
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)atomic_exchange(&waiter, 0));
+    for (bool waits = false; told_of && !waits; waits = strtol(line, NULL, 10) == WAITS) {
+        usleep(100);
+        FILE *file = fopen(path, "re");
+        told_of = file != NULL && fgets(line, sizeof line, file) != NULL;
+        if (file != NULL)
+            fclose(file);
+        if (!told_of)
+            usleep(20000);
+    }
 }
 
 /* A thread that waits for a call keeps no other from submitting one, nor from cancelling both. */
@@ -443,7 +474,7 @@ static void test_a_call_is_submitted_while_another_thread_waits(void **state)
         send(w, &first, 1, COMPUTES);
         pthread_t waiting;
         assert_int_equal(pthread_create(&waiting, NULL, await_it, &first), 0);
-        usleep(20000); /* or else it may not be there yet, which would be no test */
+        until_it_polls(); /* or else it may not be there yet, which would be no test */
         send(w, &second, 2, AT_ONCE);
         assert_false(pypto_run_done(first.run));
         told->enough = true;

@@ -1,9 +1,11 @@
 /* What a rank's scheduler decides by itself, without other ranks. */
 #include "sched/sched.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -81,11 +83,60 @@ static void test_the_higher_of_two_on_a_cpu_moves_and_stays_free(void **state)
     assert_true(moved >= 10);
 }
 
+/* ---- failures ---- */
+
+#define FAILED_CALLS 3000
+
+typedef struct failing {
+    sched s;
+    _Atomic uint64_t reported; /* calls of which somebody has read the failure */
+} failing;
+
+static void *fail_calls(void *argument)
+{
+    failing *f = argument;
+    for (int32_t call = 1; call <= FAILED_CALLS; ++call) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", (int)call);
+        sched_fail(&f->s, (uint64_t)call, call, call, call, (diag_code)call, text, text);
+        while (atomic_load_explicit(&f->reported, memory_order_acquire) < (uint64_t)call)
+            sched_yield();
+    }
+    return NULL;
+}
+
+/* Whoever finds a failure of a call, as a host that another rank has woken, finds all of it, and nothing of what the rank
+ * failed with before. */
+static void test_a_failure_is_published_whole(void **state)
+{
+    (void)state;
+    failing f = {.reported = 0};
+    begin(&f.s);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, fail_calls, &f), 0);
+    int32_t wrong = 0;
+    for (int32_t call = 1; call <= FAILED_CALLS; ++call) {
+        const failure_record *failure = &f.s.header->failure[call_slot((uint64_t)call)];
+        for (int32_t turn = 0; atomic_load_explicit(&failure->call, memory_order_acquire) !=
+                               (uint64_t)call;)
+            if (++turn % 1000 == 0)
+                sched_yield();
+        wrong += failure->order != (uint64_t)call || failure->code != call ||
+                 failure->program != call || failure->function != call || failure->line != call ||
+                 atoi(failure->text) != call || atoi(failure->note) != call;
+        atomic_store_explicit(&f.reported, (uint64_t)call, memory_order_release);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(wrong, 0);
+    end(&f.s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_cpu_is_shared_with_whom_waited_there),
         cmocka_unit_test(test_the_higher_of_two_on_a_cpu_moves_and_stays_free),
+        cmocka_unit_test(test_a_failure_is_published_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
