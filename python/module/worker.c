@@ -169,8 +169,11 @@ static bool set_enter_alone(worker_set *set, const char *operation)
     bool taken;
     if (!set_take_turn(set, operation, -1, &taken))
         return false;
-    if (runs_finish_all(set) && take(set, &set->lock, operation, -1, &taken))
-        return true;
+    while (runs_finish_all(set) && take(set, &set->lock, operation, -1, &taken)) {
+        if (PyList_Size(set->in_flight) == 0)
+            return true;
+        set_give(&set->lock); /* another thread has submitted one before we had the lock */
+    }
     set_give(&set->turn);
     return false;
 }

@@ -117,8 +117,8 @@ static void test_a_failure_is_published_whole(void **state)
     int32_t wrong = 0;
     for (int32_t call = 1; call <= FAILED_CALLS; ++call) {
         const failure_record *failure = &f.s.header->failure[call_slot((uint64_t)call)];
-        for (int32_t turn = 0; atomic_load_explicit(&failure->call, memory_order_acquire) !=
-                               (uint64_t)call;)
+        for (int32_t turn = 0;
+             atomic_load_explicit(&failure->call, memory_order_acquire) != (uint64_t)call;)
             if (++turn % 1000 == 0)
                 sched_yield();
         wrong += failure->order != (uint64_t)call || failure->code != call ||
