@@ -1,5 +1,5 @@
 """Random programs whose meaning is the order of their calls: wrappers that call kernels and start scopes on parts of
-their tensors, and a host function that dispatches them to devices.
+their tensors and may return tensors of their own, and a host function that dispatches them to devices.
 
 Python says what a program means: it runs the same text, with something simple in the place of `pl`, one call after the
 other. Names are drawn from few on purpose: scopes and loops of one wrapper
@@ -45,6 +45,7 @@ WRITTEN = ALL[1:]
 class Writer:
     def __init__(self, draw):
         self.draw = draw
+        self.returned = {}  # by wrapper: how many of its own tensors it returns
 
     def pick(self, choices):
         return self.draw(st.sampled_from(choices))
@@ -101,6 +102,9 @@ class Writer:
         lines = [f"{t} = pl.create_tensor([8], dtype=pl.INT64)" for t in ("t", "u")]
         for _ in range(self.number(1, 6)):
             lines += self.statement()
+        own = self.pick([[], ["t"], ["u"], ["t", "u"], ["u", "t"]])
+        self.returned[name] = len(own)
+        lines += [f"return {', '.join(own)}"] if own else []
         head = ["@pl.jit", f"def {name}(x: T, y: pl.InOut[T], z: pl.InOut[T], n: pl.Scalar[pl.INT64]):"]
         return head + indented(lines) + [""]
 
@@ -121,8 +125,23 @@ class Writer:
         if not all(places.allow(d, [(source, s)], [(y, t), (z, t)]) for d, s, t in steps):
             return []
         k = f"{self.number(0, 9)}" + (" + pl.cast(r, pl.INT64)" if turns > 1 else "")
-        call = f"{wrapper}({source}[{from_row}], {y}[{row}], {z}[{row}], {k}, device={device})"
-        return [f"for r in pl.range({DEVICES}):", "    " + call] if turns > 1 else [call]
+        calls = [f"{wrapper}({source}[{from_row}], {y}[{row}], {z}[{row}], {k}, device={device})"]
+        if self.returned[wrapper] > 0 and self.pick([True, False]):
+            fresh = ["f", "g"][: self.returned[wrapper]]
+            calls[0] = f"{', '.join(fresh)} = {calls[0]}"
+            calls += self.reader(places, self.pick(fresh), z, row, k, turns)
+        return [f"for r in pl.range({DEVICES}):", *indented(calls)] if turns > 1 else calls
+
+    def reader(self, places, fresh, target, row, k, turns):
+        """A dispatch of what the one before has made, and of a row that it writes."""
+        device = self.pick(["r", "(r + 1) % 3", "2 - r"]) if turns > 1 else str(self.number(0, 2))
+        other = self.pick([name for name in "abc" if name != target])
+        for r in range(turns):
+            at, place = eval(device, {"r": r}), eval(row, {"r": r})
+            if not places.allow(at, [], [(target, place), (other, place)]):
+                return []
+        wrapper = self.pick(["first", "second"])
+        return [f"{wrapper}({fresh}, {target}[{row}], {other}[{row}], {k}, device={device})"]
 
     def host(self):
         places, lines = Places(), []
