@@ -90,9 +90,9 @@ class RunConfig:
     enable_dep_gen: bool = False
     enable_scope_stats: bool = False
     compile_profiling: bool = False
-    diagnostic_phase: Any = None
+    diagnostic_phase: DiagnosticPhase | str | None = None
     disabled_diagnostics: Any = None
-    golden_data_dir: str | None = None
+    golden_data_dir: str | os.PathLike[str] | None = None
     aicpu_thread_num: int | None = None
     ring_task_window: int | list[int] | None = None
     ring_heap: int | list[int] | None = None
