@@ -16,6 +16,7 @@ A Stream is such a list on windows of its own, cut into kernels; a token that ea
 kernels in order on each rank."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -353,6 +354,13 @@ class Stream(Collectives):
         for name, shape in {"bell": [self.cells], **self.signals()}.items():
             yield name, f"pl.InOut[pld.DistributedTensor[{shape}, pl.INT32]]"
 
+    def is_fence(self, number):
+        """Whether a kernel would use windows for barriers alone. It would come between all tasks of its rank, those of other
+        streams, too, which other ranks may have in another order."""
+        text = "\n".join(line for _, lines in self.segments[number] for line in lines)
+        rest = re.sub(r"pld\.tensor\.barrier\(.*\)", "", text)
+        return rest != text and re.search(rf"\b({'|'.join(WINDOWS)})\d*\b", rest) is None
+
     def kernel(self, number, slots):
         lines = [
             "@pl.jit.incore",
@@ -374,5 +382,7 @@ class Stream(Collectives):
                 word = "elif"
             branches = {}
             lines += ["    " + line for line in text]
+        if self.is_fence(number):
+            lines.append("    pld.system.wait(bell, [0], 0, cmp=pld.WaitCmp.Ge)")
         lines.append(f"    pl.write(token, [{number + 1}], pl.read(token, [{number}]) + 1)")
         return lines
