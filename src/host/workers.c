@@ -188,7 +188,8 @@ static pypto_status open_for_ranks(const pypto_worker *w, const pypto_program *p
     *fd = os_open_read(program->path);
     if (*fd >= 0)
         return STATUS_OK;
-    return diag_system(errno, "if it was removed from the cache, start the script again",
+    const bool removed = errno == ENOENT;
+    return diag_system(errno, removed ? "start the script again: it was removed from the cache" : NULL,
                        "open the compiled program %s", program->path);
 }
 

@@ -84,7 +84,8 @@ static pypto_status shm_create(int32_t rank_count, int32_t sub_count, segment *o
     int64_t bytes;
     char *base = map_largest(fd, &bytes);
     if (base == NULL) {
-        int error = errno;
+        /* Nothing is tried when files may not be that large. */
+        const int error = file_size_limit() < SMALLEST_SEGMENT ? EFBIG : errno;
         os_close(&fd);
         return diag_system(error, "raise `ulimit -v` or `ulimit -f`", "map shared memory");
     }

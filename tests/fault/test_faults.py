@@ -377,35 +377,3 @@ def test_closed_standard_descriptors_do_not_matter(script):
     code, _, _ = s.run()
     assert code == 0
     assert (s.path.parent / "result.txt").read_text() == "128.0"
-
-
-def test_address_space_limit(script):
-    s = script(
-        BARRIER,
-        """
-        import resource
-        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-        run()
-        print("OK", outputs.sum())
-        """,
-    )
-    code, out, err = s.run()
-    assert code == 0, err
-    assert "OK 128.0" in out
-
-
-def test_file_size_limit(script):
-    s = script(
-        BARRIER,
-        """
-        import resource
-        run()
-        shutdown()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
-        run()
-        print("OK", outputs.sum())
-        """,
-    )
-    code, out, err = s.run()
-    assert code == 0, err
-    assert "OK 128.0" in out
