@@ -189,7 +189,8 @@ static pypto_status open_for_ranks(const pypto_worker *w, const pypto_program *p
     if (*fd >= 0)
         return STATUS_OK;
     const bool removed = errno == ENOENT;
-    return diag_system(errno, removed ? "start the script again: it was removed from the cache" : NULL,
+    return diag_system(errno,
+                       removed ? "start the script again: it was removed from the cache" : NULL,
                        "open the compiled program %s", program->path);
 }
 

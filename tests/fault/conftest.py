@@ -94,13 +94,15 @@ class Script:
         (line,) = [i for i, text in enumerate(self.path.read_text().splitlines(), 1) if code in text]
         return line
 
-    def start(self, **env):
+    def start(self, group=False, **env):
+        """`group`: as the head of a process group of its own."""
         process = subprocess.Popen(
             [sys.executable, str(self.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=group,
             env={**os.environ, **env},
             cwd=self.path.parent,
         )

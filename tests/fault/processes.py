@@ -48,6 +48,13 @@ def wait_for_line(process, text):
     raise AssertionError(f"{text!r} was not printed: {process.stderr.read()}")
 
 
+def until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.01)
+
+
 def wait_until_it_sleeps(pid, seconds=30):
     """Waits until the main thread of a process, which does nothing but compute and wait, waits."""
     deadline = time.monotonic() + seconds

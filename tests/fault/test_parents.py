@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from processes import assert_all_gone, wait_for_line, wait_until_it_runs, wait_until_it_sleeps
+from processes import assert_all_gone, until, wait_for_line, wait_until_it_runs, wait_until_it_sleeps
 
 BARRIER = """
 for peer in pl.range(n):
@@ -223,6 +223,12 @@ pointer = worker.malloc(64)
 worker.submit(compiled, inputs, outputs)
 worker.free(pointer)
 """,
+    "copy behind a call": """
+pointer = worker.malloc(64)
+worker.submit(compiled, inputs, outputs)
+worker.copy_from(inputs.ctypes.data, pointer, 64)
+""",
+    "benchmark": "pypto.runtime.benchmark(compiled, (inputs, outputs), rounds=2, warmup=0)",
     "one-shot": "compiled(inputs, outputs)",
     "the turn of another thread": """
 def theirs():
@@ -284,6 +290,72 @@ print("LEFT", left())
     assert process.returncode == 0, err
     assert "NEXT True" in out and "LEFT (0, 0)" in out
     assert "Traceback" not in err
+
+
+def test_ctrl_c_while_the_compiler_runs(script, tmp_path):
+    """From a terminal, which sends it to the compiler as well."""
+    compiler, started = tmp_path / "cc", tmp_path / "started"
+    compiler.write_text(f"#!/bin/sh\ntouch {started}\nexec sleep 1000\n")
+    compiler.chmod(0o700)
+    s = script(
+        BARRIER,
+        """
+try:
+    run()
+except KeyboardInterrupt:
+    print("INTERRUPTED")
+os.environ["PYPTO_CC"] = "cc"
+run()
+shutdown()
+children = open(f"/proc/self/task/{os.getpid()}/children").read().split()
+print("AFTER", (outputs == 1).all(), children)
+""",
+    )
+    process = s.start(group=True, PYPTO_CC=str(compiler), PYPTO_CACHE_DIR=str(tmp_path / "cache"))
+    until(started.exists)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out == "INTERRUPTED\nAFTER True []\n"
+
+
+def test_many_calls_need_no_more(script):
+    """Of each kind, those that fail among them."""
+    s = script(
+        "if pl.read(inp, [0, 0]) < 0.0:\n    acc = pl.load(inp, [0, pl.cast(n, pl.INDEX) * 1000], [1, SIZE])\n" + BARRIER,
+        HELPERS
+        + """
+import gc
+def resources():
+    gc.collect()
+    maps = sum(1 for _ in open("/proc/self/maps"))
+    return len(os.listdir("/proc/self/fd")), maps, int(open("/proc/self/statm").read().split()[1]) * 4096
+
+bad = np.full_like(inputs, -1)
+def calls(number):
+    for _ in range(number):
+        for call in (compiled, worker, lambda x, y: host(x, y, config=CONFIG), lambda x, y: worker.submit(compiled, x, y).result()):
+            call(inputs, outputs)
+            try:
+                call(bad, outputs)
+            except pypto.DeviceError:
+                continue
+            print("NO ERROR")
+
+with compiled.prepare() as worker:
+    calls(20)
+    before = resources()
+    calls(100)
+    print("GROWN", *[now - then for now, then in zip(resources(), before)])
+shutdown()
+print("LEFT", left())
+""",
+    )
+    code, out, err = s.run(timeout=120)
+    assert code == 0, err
+    fds, maps, memory = map(int, out.split("GROWN ")[1].split()[:3])
+    assert fds == 0 and maps <= 2 and memory < 2 << 20, out
+    assert "NO ERROR" not in out and "LEFT (0, 0)" in out
 
 
 @pytest.mark.parametrize("transport", ["shm", "threads"])
