@@ -56,8 +56,6 @@ class DistributedConfig:
                 vars(self)[name] = integer(value)
             except TypeError:
                 raise PyptoTypeError(f"{name} must be an integer, got {value!r}") from None
-            if getattr(self, name) >= 2**31:
-                raise PyptoValueError(f"{name} must be below 2**31, got {value}")
         if not isinstance(self.runtime, str):
             raise PyptoTypeError(f"runtime must be a name, got {self.runtime!r}")
         if self.num_sub_workers < 0:
@@ -67,6 +65,10 @@ class DistributedConfig:
         if self.num_sub_workers > MOST_SUB_WORKERS:
             raise PyptoValueError(
                 f"num_sub_workers must be {MOST_SUB_WORKERS} at most, got {self.num_sub_workers}"
+            )
+        if self.aicpu_thread_num >= 2**31:
+            raise PyptoValueError(
+                f"aicpu_thread_num must be below 2**31, got {self.aicpu_thread_num}"
             )
         if self.aicpu_thread_num < 0 or self.aicpu_thread_num == 1:
             raise PyptoValueError(
