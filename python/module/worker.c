@@ -282,6 +282,29 @@ static PyObject *submit(worker_set *set, call_request *call)
     return run;
 }
 
+static bool holds_copies(const call_arguments *args)
+{
+    for (Py_ssize_t i = 0; i < args->count; i++)
+        if (args->held[i].copied != NULL)
+            return true;
+    return false;
+}
+
+/* arguments_hold(). What is copied out of an argument must have in it what calls in flight still write, so these end first. */
+static bool hold_arguments(worker_set *set, const char *operation, PyObject *values,
+                           PyObject *names, const pld_function *function, call_arguments *args)
+{
+    if (!arguments_hold(values, names, function, args))
+        return false;
+    if (PyList_Size(set->in_flight) == 0 || !holds_copies(args))
+        return true;
+    arguments_release(args);
+    if (!set_enter_alone(set, operation))
+        return false;
+    set_leave_alone(set);
+    return arguments_hold(values, names, function, args);
+}
+
 /* run(program, arguments, lint, records) and submit(program, arguments, lint, records) */
 static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
 {
@@ -298,7 +321,7 @@ static PyObject *begin_call(PyObject *object, PyObject *args, bool waits)
     pypto_argument *list = NULL;
     PyObject *result = NULL;
     if (records_read(wanted, &call.records) && names != NULL &&
-        arguments_hold(values, names, host, &call.held))
+        hold_arguments(set, call.operation, values, names, host, &call.held))
         call.list = list = program_arguments(host, &call.held);
     if (list != NULL)
         result = submit(set, &call);

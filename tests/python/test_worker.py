@@ -117,6 +117,19 @@ def test_a_call_sees_what_the_one_before_writes_into_a_host_tensor(work):
     np.testing.assert_array_equal(z, expected(expected(x, SLOW), 1, 1))
 
 
+def test_a_call_copies_unaligned_inputs_behind_what_is_in_flight(work):
+    program, worker = work
+    memory = np.zeros(8 * N + 4, np.uint8)
+    y, shifted = (memory[at : at + 8 * N].view(np.int32).reshape(2, N) for at in (0, 1))
+    assert y.flags.aligned and not shifted.flags.aligned
+    z = np.zeros((2, N), np.int32)
+    first = worker.submit(program, rows(), y, SLOW, 0)
+    worker.submit(program, shifted, z, 1, 1).result()
+    assert first.done
+    written = expected(rows(), SLOW).tobytes() + bytes(4)
+    np.testing.assert_array_equal(z, expected(np.frombuffer(written[1 : 8 * N + 1], np.int32).reshape(2, N), 1, 1))
+
+
 def test_a_call_does_not_change_what_the_one_before_reads(work):
     program, worker = work
     x, y, z = rows(), np.zeros((2, N), np.int32), rows(100)
