@@ -39,7 +39,8 @@ static pypto_status check(const pypto_records *r)
                            "pypto_records.size is %zu", r->size);
     if (makes_files(r) && (r->directory == NULL || r->directory[0] == '\0'))
         return diag_status(DIAG_BAD_RECORDS, "name a directory for the files",
-                           "output_prefix is required: records of a call have no directory");
+                           "%s is required: records of a call have no directory",
+                           r->per_rank ? "dfx_base" : "output_prefix");
     if (r->swimlane < 0 || r->swimlane > 4)
         return diag_status(DIAG_BAD_RECORDS, "0 is none, 4 all",
                            "swimlane must be a collection level in 0..4, got %d", r->swimlane);

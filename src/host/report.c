@@ -246,6 +246,9 @@ pypto_status report_failure(pypto_worker *w, uint64_t call)
              "%s failed on %s: %s", f != NULL ? f->name : "a task",
              who.failed ? "a rank" : who.bytes, first->text);
     text_free(&who);
+    if (first_rank < w->device_count) /* words that scripts look for; SubWorkers say theirs */
+        diag_note(&status, "chip_process dev=%d: %s: %s", w->device_ids[first_rank],
+                  pypto_error_kind_name(diag_lookup((diag_code)first->code)->kind), first->text);
     if (first->note[0] != '\0')
         diag_note(&status, "%s", first->note);
     return status;
@@ -277,6 +280,8 @@ pypto_status report_deaths(pypto_worker *w)
                               : CRASH_HINT,
             "the worker of %s", what.failed ? "a rank" : what.bytes);
         text_free(&what);
+        diag_note(&status, "chip_process dev=%d: pid %lld exited before mailbox completion: %s",
+                  w->device_ids[rank], (long long)w->processes[rank].pid, how);
         return status;
     }
     return STATUS_OK;

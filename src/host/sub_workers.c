@@ -291,7 +291,9 @@ static void fail_call(pypto_worker *w, int32_t consumer, const pld_host *host)
                        "only what you have opened"
                      : "died, ",
                 lost ? "" : how);
-    failure->note[0] = '\0';
+    format_text(failure->note, sizeof failure->note,
+                "sub_worker: pid %lld exited before mailbox completion: %s",
+                (long long)w->processes[consumer].pid, how);
     segment_fail(&w->seg, failure, host->call);
 }
 

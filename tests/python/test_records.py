@@ -690,6 +690,66 @@ def test_marked_arguments(body, marked):
     assert not any(e["kind"] == "scalar" for e in index["args"])
 
 
+# ---- schemas ----
+
+SCOPE_KEYS = (
+    "site phase depth ring task_window_start task_window_end heap_start heap_end dep_pool_start dep_pool_end tensormap"
+).split()
+ARG_KEYS = (
+    "task_id func_id role stage arg_index kind dtype shape strides start_offset is_contiguous truncated overwritten "
+    "bin_offset bin_size"
+).split()
+GEOMETRY = ["shape", "start_offset", "strides"]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("platform", ["a2a3", "a2a3sim"])
+def test_schemas(ranks, platform):
+    """Every file of every rank has the keys that readers look for, whatever the platform is."""
+    x, z = inputs(ranks)
+    cfg = config(ranks)
+    cfg.platform = platform
+    program = from_text(text_of(BODY))["host"].compile(x, z, config=cfg)
+    dfx = recorded(
+        program, ranks, enable_chip_swimlane=True, enable_dump_args=2, enable_pmu=2, enable_dep_gen=True,
+        enable_scope_stats=True,
+    )
+    assert len(folders(dfx)) == ranks
+    for folder in folders(dfx).values():
+        lanes = read(folder / "chip_swimlane_records.json")
+        assert lanes["chip_swimlane_level"] == 4 and KEYS == [k for k in lanes if k.startswith("aic")]
+        assert {"clock_freq_hz", "num_cores", "core_types", "core_to_thread"} <= lanes["metadata"].keys()
+        assert all(len(row) == 5 for row in lanes["aicore_tasks"]) and all(len(row) == 4 for row in lanes["aicpu_tasks"])
+        for phase in sum(lanes["aicpu_scheduler_phases"], []):
+            assert {"kind", "start_cycles", "end_cycles", "loop_iter", "tasks_processed"} <= phase.keys()
+        for phase in sum(lanes["aicpu_orchestrator_phases"], []):
+            assert {"submit_idx", "task_id", "start_cycles", "end_cycles"} <= phase.keys()
+        deps = read(folder / "deps.json")
+        for task in deps["tasks"]:
+            assert {"task_id", "scope", "kernel_ids", "block_num", "args"} <= task.keys()
+            assert task["task_id"].isdecimal() and len(task["kernel_ids"]) == 3
+            for arg in task["args"]:
+                assert {"idx", "type"} <= arg.keys()
+                assert arg["type"] == "SCALAR" or {"tensor_id", "dtype", *GEOMETRY} <= arg.keys()
+        for tensor in deps["tensors"]:
+            assert {"tensor_id", "buffer_addr", "version", "dtype", "buffer_numel"} <= tensor.keys()
+        for edge in deps["edges"]:
+            assert {"pred", "succ", "arg", "source", "flags"} <= edge.keys() and set(edge["flags"]) <= {"wait", "retain"}
+            if edge["source"] != "explicit":
+                assert {"tensor_id", *(f"consumer_{g}" for g in GEOMETRY)} <= edge.keys()
+            if edge["source"] == "tensormap":
+                assert edge["overlap"] in ("covered", "other") and {f"producer_{g}" for g in GEOMETRY} <= edge.keys()
+        head, *scopes = map(json.loads, (folder / "scope_stats/scope_stats.jsonl").read_text().splitlines())
+        assert {"version", "fatal", "dropped", "total", "task_window_max", "heap_max", "dep_pool_max", "tensormap_max"} <= head.keys()
+        assert scopes and all(set(SCOPE_KEYS) <= scope.keys() for scope in scopes)
+        dump = read(folder / "args_dump/args_dump.json")
+        assert {"run_dir", "bin_format", "dump_args_level", "bin_file", "args"} <= dump.keys()
+        assert dump["args"] and all(set(ARG_KEYS) <= arg.keys() for arg in dump["args"])
+        names = read(folder / "name_map.json")
+        assert names.keys() == {"level", "orchestrator_name", "callable_id_to_name"}
+        assert [p for p in folder.glob("merged_swimlane_*.json") if p.stat().st_size]
+
+
 # ---- SubWorkers ----
 
 

@@ -329,6 +329,8 @@ static void test_what_cannot_be_recorded(void **state)
     refuse(w, &r, "bytes_per_rank");
     r = all_records("refused");
     r.directory = NULL;
+    refuse(w, &r, "dfx_base is required");
+    r.per_rank = false;
     refuse(w, &r, "output_prefix is required");
     r.size = 1;
     refuse(w, &r, "size");
