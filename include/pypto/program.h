@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Layout version of pld_program, checked when a program is loaded. Changes with this header. */
-#define PLD_ABI 5u
+#define PLD_ABI 6u
 
 /* One call of a host function. Opaque; valid during that call, on its thread. */
 typedef struct pld_host pld_host;
@@ -123,6 +123,10 @@ typedef struct pld_buffer {
 /* Notes the script line; the calls below do it themselves. */
 PYPTO_API void pld_host_line(pld_host *host, int32_t line);
 
+/* Asks now and then whether the caller wants to be interrupted (pypto_worker_options.interrupted), and ends the call then. Every
+ * dispatch does it; a loop that may have turns without one calls it at the head of its body. */
+PYPTO_API void pld_host_poll(pld_host *host);
+
 /* Number of devices of the run. */
 PYPTO_API int64_t pld_world_size(pld_host *host);
 
@@ -190,6 +194,7 @@ PYPTO_API PYPTO_NORETURN void pld_host_fail(pld_host *host, const char *message,
 /* Ends the call: the variable `name` is read, and no turn of the loop that binds it has run. */
 PYPTO_API PYPTO_NORETURN void pld_host_unbound(pld_host *host, const char *name);
 
+#define pld_host_poll(host) (pld_host_line(host, __LINE__), pld_host_poll(host))
 #define pld_world_size(host) (pld_host_line(host, __LINE__), pld_world_size(host))
 #define pld_alloc_window(host, ...) \
     (pld_host_line(host, __LINE__), pld_alloc_window(host, __VA_ARGS__))

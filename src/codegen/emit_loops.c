@@ -4,7 +4,8 @@
  * variable of the for statement.
  *
  * A task that was cancelled leaves at its next device call. A loop of a kernel or wrapper that makes
- * none at some turn gets pld_poll at the head of its body; loops over elements do not. */
+ * none at some turn gets pld_poll at the head of its body, one of a host function that dispatches nothing at some turn
+ * pld_host_poll; loops over elements do not. */
 #include "codegen/emit_internal.h"
 
 typedef struct var_search {
@@ -105,7 +106,7 @@ static bool calls_device(const ir_stmt *s)
 }
 
 /* Whether a block passes, on every path through it, a device call that ends a cancelled task:
- * those that move data, signal, or submit. A loop in it may have no turns. */
+ * those that move data, signal, or submit; on the host, dispatch. A loop in it may have no turns. */
 static bool always_checks(const ir_block *block)
 {
     for (int64_t i = 0; i < block->count; i++) {
@@ -117,10 +118,12 @@ static bool always_checks(const ir_block *block)
     return false;
 }
 
-/* A kernel that computes must notice that its call was cancelled. */
-static bool needs_poll(const emitter *e, const ir_stmt *loop)
+/* Whoever computes must notice that the call was cancelled. */
+static void emit_poll(emitter *e, const ir_stmt *loop)
 {
-    return e->f->plane != PLD_PLANE_HOST && !always_checks(&loop->body);
+    if (!always_checks(&loop->body))
+        emit_line(e, "%s(%s);", e->f->plane == PLD_PLANE_HOST ? "pld_host_poll" : "pld_poll",
+                  e->context);
 }
 
 void emit_for(emitter *e, const ir_stmt *s)
@@ -143,8 +146,7 @@ void emit_for(emitter *e, const ir_stmt *s)
               s->target->c_name, start, held.bytes, condition_text(e, s, stop, step),
               advance_text(e, s, stop, step));
     e->depth++;
-    if (needs_poll(e, s))
-        emit_line(e, "pld_poll(core);");
+    emit_poll(e, s);
     emit_block(e, &s->body);
     e->depth--;
     emit_line(e, "}");
@@ -155,8 +157,7 @@ void emit_while(emitter *e, const ir_stmt *s)
     emit_place(e, &s->span);
     emit_line(e, "while (%s) {", expr_c(e, s->value).text);
     e->depth++;
-    if (needs_poll(e, s))
-        emit_line(e, "pld_poll(core);");
+    emit_poll(e, s);
     emit_block(e, &s->body);
     e->depth--;
     emit_line(e, "}");

@@ -287,10 +287,16 @@ pypto_status call_host_function(pld_host *host)
         /* As ranks do (rank_loop): the caller's thread may flush denormals, or round otherwise. */
         fenv_t callers;
         fegetenv(&callers);
-        fesetenv(FE_DFL_ENV);
         fiber_reset(host->fiber, host_main, host);
-        fiber_switch(host->main, host->fiber, false);
-        fesetenv(&callers);
+        host->asked_at = os_now_ns();
+        do {
+            if (host->asks && workers_interrupted(host->w))
+                host->status = cancelled();
+            host->asks = false;
+            fesetenv(FE_DFL_ENV);
+            fiber_switch(host->main, host->fiber, false);
+            fesetenv(&callers);
+        } while (host->asks);
     } else {
         host->status = diag_no_memory();
     }

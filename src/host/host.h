@@ -246,6 +246,9 @@ struct pld_host {
     uint64_t
         last[MAX_CONSUMERS]; /* per consumer: its last record, when the host function has run */
     int32_t line;
+    uint32_t polls;   /* of pld_host_poll() */
+    int64_t asked_at; /* when the caller was asked last whether it wants to be interrupted */
+    bool asks;        /* the host function is left for that, and goes on */
     fiber *main;
     fiber *fiber;
     pypto_status status; /* how the host function failed */

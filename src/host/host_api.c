@@ -51,6 +51,27 @@ void(pld_host_unbound)(pld_host *host, const char *name)
     host_error(host, DIAG_UNBOUND_NAME, "assign it before the loop, too", UNBOUND_TEXT, name);
 }
 
+/* ---- Ctrl-C ---- */
+
+/* To look at the clock costs as much as a few turns of an empty loop, to ask takes Python's lock. */
+#define POLLS_PER_LOOK 64
+#define ASK_NS (INT64_C(20) * 1000000)
+
+void(pld_host_poll)(pld_host *host)
+{
+    if (++host->polls % POLLS_PER_LOOK != 0)
+        return;
+    const int64_t now = os_now_ns();
+    if (now - host->asked_at < ASK_NS)
+        return;
+    host->asked_at = now;
+    /* Signal handlers of the script run then: not on this small stack. */
+    host->asks = true;
+    fiber_switch(host->fiber, host->main, false);
+    if (!status_ok(host->status))
+        host_leave(host, host->status);
+}
+
 /* ---- devices and windows ---- */
 
 #define MORE_DEVICES \
@@ -276,6 +297,7 @@ void(pld_dispatch)(pld_host *host, int64_t device, const pld_function *wrapper, 
     const int32_t index = wrapper_index(host, wrapper);
     check_dispatch(host, device, wrapper, args, count);
     host->dispatched |= (uint64_t)1 << device;
+    (pld_host_poll)(host);
     post(host, (int32_t)device, wrapper, index, args, count);
 }
 
@@ -292,5 +314,6 @@ void(pld_call_sub)(pld_host *host, const pld_function *function, const pld_arg *
     if (consumer < 0)
         host_error(host, DIAG_BAD_DISPATCH, "set pypto_worker_options.sub_workers",
                    "SubWorker '%s' is called, but the worker set has none", function->name);
+    (pld_host_poll)(host);
     post(host, consumer, function, index, args, count);
 }

@@ -291,8 +291,11 @@ static void run_begin(pypto_run *run)
         order_forget(&w->order);
     run_append(run);
     status = call_host_function(&run->host);
+    const bool interrupted = status.kind == PYPTO_ERROR_INTERRUPTED;
     if (!status_ok(status))
         run_end(run, status);
+    if (interrupted)
+        cancel_all(w);
 }
 
 /* Whether a call in flight writes memory of the caller that is copied for an argument of a new one, or the reverse.

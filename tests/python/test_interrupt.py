@@ -196,3 +196,98 @@ def test_ctrl_c_in_the_middle_of_a_large_transfer(columns, transport):
     """A transfer that did not look would be over 50 ms too late, and its worker killed."""
     sizes = f"ROWS, COLUMNS = {1 << 26}, {columns}\n"
     assert run(sizes + TRANSFER, transport) == ["interrupted", "True"]
+
+
+# Host functions that never end: one dispatches, one computes only, in the other a dispatch is in one branch.
+ENDLESS = """
+@pl.jit.host
+def dispatches(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
+    while True:
+        copied(x[0], y[0], device=0)
+
+@pl.jit.host
+def computes(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
+    k = 1
+    while k > 0:
+        k = k % 7 + 1
+    copied(x[0], y[0], device=0)
+
+@pl.jit.host
+def branches(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
+    for i in pl.range(2**62):
+        if i < 3:
+            copied(x[0], y[0], device=0)
+
+@pl.jit
+def copied(x: pl.Tensor[[4096], pl.FP32], y: pl.Out[pl.Tensor[[4096], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        y[:] = x[:] + 1.0
+"""
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("endless", ["dispatches", "computes", "branches"])
+def test_ctrl_c_ends_a_host_function(endless, transport):
+    words = run(
+        ENDLESS
+        + f"""
+send(signal.SIGINT)
+try:
+    {endless}(x, y, config=cfg)
+except KeyboardInterrupt:
+    print("interrupted")
+after_it()
+""",
+        transport,
+    )
+    assert words == ["interrupted"]
+
+
+def test_ctrl_c_in_a_host_function_cancels_what_is_in_flight():
+    words = run(
+        ENDLESS
+        + """
+from pypto.runtime import DistributedWorker
+busy = host.compile(config=cfg, busy0=pl.RUNTIME, busy1=pl.RUNTIME)
+endless = dispatches.compile(config=cfg)
+with DistributedWorker([busy, endless]) as worker:
+    before = worker.submit(busy, x, y, FOREVER, FOREVER)
+    send(signal.SIGINT)
+    try:
+        worker.submit(endless, x, np.zeros_like(y))
+    except KeyboardInterrupt:
+        print("interrupted")
+    try:
+        before.result()
+    except KeyboardInterrupt:
+        print("before")
+    worker.run(busy, x, y, 1, 2)
+    assert (y[0] == 1).all() and (y[1] == 2).all()
+""",
+        "shm",
+    )
+    assert words == ["interrupted", "before"]
+
+
+def test_a_signal_handler_in_the_middle_of_a_host_function():
+    """It has the script's stack, and may make calls; the host function goes on behind it."""
+    words = run(
+        ENDLESS
+        + """
+def deep(n):
+    return deep(n - 1) if n else after_it()
+def handler(number, frame):
+    deep(800)
+    print("handled")
+    send(signal.SIGINT)
+signal.signal(signal.SIGUSR1, handler)
+send(signal.SIGUSR1)
+try:
+    branches(x, y, config=cfg)
+except KeyboardInterrupt:
+    print("interrupted")
+after_it()
+""",
+        "shm",
+    )
+    assert words == ["handled", "interrupted"]
