@@ -152,8 +152,10 @@ static dsl_value lower_static_assert(lowering *fl, const syntax_expr *e)
         return report(fl->fe, DIAG_STATIC_ASSERT, e->items.items[0]->span, NULL,
                       "the condition of pl.static_assert must be compile-time evaluable");
     if (v.expr->integer == 0)
-        return report(fl->fe, DIAG_STATIC_ASSERT, e->span, NULL, "static_assert failed%s%s",
-                      count == 2 ? ": " : "", count == 2 ? e->items.items[1]->text : "");
+        return report(fl->fe, DIAG_STATIC_ASSERT, e->span,
+                      "the constants that the condition names do not satisfy it: change them",
+                      "static_assert failed%s%s", count == 2 ? ": " : "",
+                      count == 2 ? e->items.items[1]->text : "");
     return (dsl_value){.kind = VALUE_NONE, .span = e->span};
 }
 

@@ -262,7 +262,8 @@ bool outer_member(lowering *fl, const syntax_expr *e, dsl_value *v)
                     fl->syntax->name, member->text);
     else
         *v =
-            report(fl->fe, DIAG_UNDEFINED_NAME, e->span, NULL,
+            report(fl->fe, DIAG_UNDEFINED_NAME, e->span,
+                   "give it one before the function, or correct the name",
                    "Undefined variable '%s': %s has no such attribute", e->text, spelled(fl, e->a));
     return true;
 }

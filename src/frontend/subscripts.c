@@ -155,7 +155,8 @@ static bool eval_slice(lowering *fl, const syntax_expr *e, int32_t d, subscript 
     const ir_expr *upper = p->type->shape[d];
     int64_t extent = 0;
     if (e->c != NULL) {
-        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->c->span, NULL,
+        report(fl->fe, DIAG_UNSUPPORTED_EXPRESSION, e->c->span,
+               "leave the step out, and take every n-th element in a loop over pl.range",
                "a slice with a step is not supported");
         return false;
     }

@@ -222,6 +222,10 @@ void report_states(pypto_worker *w, uint64_t call, pypto_status *status)
     "if nobody killed it, the kernel crashed near this line: look for an index that leaves a tile, " \
     "or run with PYPTO_TRANSPORT=threads under gdb"
 
+#define KILLED_HINT                                                                               \
+    "if nobody killed it, the machine ran out of memory (see dmesg): use smaller tiles, tensors " \
+    "and numbers of blocks, or fewer devices"
+
 pypto_status report_failure(pypto_worker *w, uint64_t call)
 {
     const failure_record *first = NULL;
@@ -275,9 +279,10 @@ pypto_status report_deaths(pypto_worker *w)
         diag_add(
             &status, DIAG_WORKER_DIED,
             report_span(w, program, (int32_t)(breadcrumb >> 32) - 1, (int32_t)(uint32_t)breadcrumb),
-            lost_file         ? LOST_FILE_HINT
-            : breadcrumb == 0 ? NULL
-                              : CRASH_HINT,
+            lost_file                                   ? LOST_FILE_HINT
+            : breadcrumb == 0                           ? NULL
+            : w->processes[rank].exit_signal == SIGKILL ? KILLED_HINT
+                                                        : CRASH_HINT,
             "the worker of %s", what.failed ? "a rank" : what.bytes);
         text_free(&what);
         diag_note(&status, "chip_process dev=%d: pid %lld exited before mailbox completion: %s",

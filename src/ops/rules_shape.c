@@ -170,7 +170,8 @@ bool rule_fillpad(op_call *call, ir_type *result)
         result->shape[i] = shape->exprs[i];
     }
     if (ir_static_elems(result) < 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL, "the tile is too large");
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "use a smaller tile, in a loop",
+                         "the tile is too large");
     return rule_numeric(call, x) && rule_pad_value(call, operand_named(call, "pad_value"));
 }
 
@@ -220,7 +221,8 @@ static bool new_tile(op_call *call, ir_type *result)
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
     return ir_static_elems(result) >= 0 ||
-           rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL, "the tile is too large");
+           rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "use a smaller tile, in a loop",
+                     "the tile is too large");
 }
 
 bool rule_ci(op_call *call, ir_type *result)

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/os.h"
 #include "base/settings.h"
+#include "transport/heap.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -115,6 +116,12 @@ static bool ensure_scratch(pld_core *core, int64_t bytes)
     if (bytes <= core->scratch_bytes)
         return true;
     drop_scratch(core);
+    /* Memory is given out when it is touched: without this look, the kernel kills a process for what is too much. */
+    pypto_status room = heap_check_memory(bytes, "tiles");
+    if (!status_ok(room)) {
+        pypto_status_clear(&room);
+        return false;
+    }
     bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     core->scratch = aligned_alloc(CACHE_LINE, (size_t)bytes);
     if (core->scratch == NULL)
@@ -262,6 +269,8 @@ static void finish(sched *s, pld_core *core, bool ended)
         give_fiber(s, core->fiber);
     core->fiber = NULL;
     if (!ended) {
+        /* What ran last may be this one, which waited: reports of later calls are not to tell of it. */
+        atomic_store_explicit(&s->header->breadcrumb, 0, memory_order_relaxed);
         atomic_store_explicit(&s->header->dropped, core->breadcrumb | (uint32_t)core->line,
                               memory_order_relaxed);
         atomic_store_explicit(&s->header->dropped_call, core->call, memory_order_relaxed);

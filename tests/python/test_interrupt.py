@@ -198,8 +198,20 @@ def test_ctrl_c_in_the_middle_of_a_large_transfer(columns, transport):
     assert run(sizes + TRANSFER, transport) == ["interrupted", "True"]
 
 
-# Host functions that never end: one dispatches, one computes only, in the other a dispatch is in one branch.
+# Host functions that never end: one dispatches, one computes only, in the other a dispatch is in one branch. The signal
+# comes when the first dispatch has written what everybody sees at once.
 ENDLESS = """
+import threading, time
+from pypto.runtime import empty_shared
+seen = empty_shared((2, 4096), np.float32)
+
+def send_when_seen(number):
+    def run():
+        while not seen.any():
+            time.sleep(0.001)
+        os.kill(os.getpid(), number)
+    threading.Thread(target=run).start()
+
 @pl.jit.host
 def dispatches(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
     while True:
@@ -207,10 +219,10 @@ def dispatches(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096]
 
 @pl.jit.host
 def computes(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
+    copied(x[0], y[0], device=0)
     k = 1
     while k > 0:
         k = k % 7 + 1
-    copied(x[0], y[0], device=0)
 
 @pl.jit.host
 def branches(x: pl.Tensor[[NR, 4096], pl.FP32], y: pl.Out[pl.Tensor[[NR, 4096], pl.FP32]]):
@@ -231,9 +243,9 @@ def test_ctrl_c_ends_a_host_function(endless, transport):
     words = run(
         ENDLESS
         + f"""
-send(signal.SIGINT)
+send_when_seen(signal.SIGINT)
 try:
-    {endless}(x, y, config=cfg)
+    {endless}(x, seen, config=cfg)
 except KeyboardInterrupt:
     print("interrupted")
 after_it()
@@ -251,10 +263,10 @@ from pypto.runtime import DistributedWorker
 busy = host.compile(config=cfg, busy0=pl.RUNTIME, busy1=pl.RUNTIME)
 endless = dispatches.compile(config=cfg)
 with DistributedWorker([busy, endless]) as worker:
-    before = worker.submit(busy, x, y, FOREVER, FOREVER)
-    send(signal.SIGINT)
+    before = worker.submit(busy, x, y, 1, FOREVER)
+    send_when_seen(signal.SIGINT)
     try:
-        worker.submit(endless, x, np.zeros_like(y))
+        worker.submit(endless, x, seen)
     except KeyboardInterrupt:
         print("interrupted")
     try:
@@ -279,11 +291,11 @@ def deep(n):
 def handler(number, frame):
     deep(800)
     print("handled")
-    send(signal.SIGINT)
+    send_when_seen(signal.SIGINT)
 signal.signal(signal.SIGUSR1, handler)
-send(signal.SIGUSR1)
+send_when_seen(signal.SIGUSR1)
 try:
-    branches(x, y, config=cfg)
+    branches(x, seen, config=cfg)
 except KeyboardInterrupt:
     print("interrupted")
 after_it()
