@@ -163,9 +163,7 @@ class Compare:
 
     def value(self, frame):
         for a, operator, b in zip(self.operands, self.operators, self.operands[1:]):
-            dtype = values.compared(a.dtype, b.dtype)
-            x = values.convert(a.value(frame), a.dtype, dtype)
-            y = values.convert(b.value(frame), b.dtype, dtype)
+            x, y = values.comparable(a.value(frame), a.dtype, b.value(frame), b.dtype)
             if not values.COMPARISONS[operator](x, y):
                 return False
         return True

@@ -83,11 +83,12 @@ def promoted(a, b):
     return b if bits(b) > bits(a) else a
 
 
-def compared(a, b):
-    """The type two scalars are compared in."""
-    if widens(a, b):
-        return b
-    return a if widens(b, a) else "INDEX" if is_int(a) else "FP32"
+def comparable(x, a, y, b):
+    """Two scalars of these types as they are compared: integers by value, which no type may hold."""
+    if is_int(a) and is_int(b):
+        return int(x), int(y)
+    dtype = b if widens(a, b) else a if widens(b, a) else "INDEX" if is_int(a) else "FP32"
+    return convert(x, a, dtype), convert(y, b, dtype)
 
 
 INT_OPERATORS = {
