@@ -142,7 +142,8 @@ static void no_source(embedding *e, PyObject *python, const char *name, const ch
     PyObject *line = code == NULL ? NULL : attribute(e, code, "co_firstlineno");
     pypto_span span = {.file = file, .line = line == NULL ? 0 : (int32_t)PyLong_AsLong(line)};
     const char *hint =
-        reason[0] != '\0'
+        strcmp(name, "<lambda>") == 0 ? "write it with def: a lambda has no statements"
+        : reason[0] != '\0'
             ? "start Python again, or reload the module, so that it runs what the file says now"
             : "define the function in a file or a notebook cell, or register the text that it is made "
               "of in linecache.cache; when the file has changed since it was imported, start again";

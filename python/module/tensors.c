@@ -58,8 +58,13 @@ static bool refuse_type(PyObject *value, const char *name)
             "tensors",
             name);
     }
+    const char *hint =
+        tensor_text_is(type, "RunConfig")
+            ? "pass it by name: config=..."
+            : "pass a torch tensor in CPU memory or a NumPy array, and a number where the "
+              "parameter is a scalar";
     errors_refuse(
-        DIAG_ARGUMENT_TYPE, "pass a torch tensor in CPU memory or a NumPy array",
+        DIAG_ARGUMENT_TYPE, hint,
         "argument %s must be a host torch.Tensor, a NumPy array, a DeviceTensor or a number, "
         "not %s",
         name, utf8(type));

@@ -265,6 +265,7 @@ static const struct {
     {"Cannot allocate memory", "the compiler needs more memory than there is"},
     {"memory exhausted", "the compiler needs more memory than there is"},
     {"Killed signal terminated program", "the compiler needs more memory than there is"},
+    {"collect2: fatal error: cannot find", "set PATH, by which the compiler finds the linker"},
     {"Permission denied", "check the rights on the compiler, the cache folder and TMPDIR"},
     {"Input/output error", "check the disk"},
 };

@@ -137,6 +137,19 @@ static void give_released(task *t)
     t->released = NULL;
 }
 
+/* Whether memory has room for the cores of all blocks. It is given out when it is touched: without this look,
+ * the kernel kills a process for what is too much. */
+static bool has_room(const task *t)
+{
+    int64_t bytes;
+    if (!size_mul(t->blocks, (int64_t)sizeof(pld_core), &bytes))
+        return false;
+    pypto_status room = heap_check_memory(bytes, "blocks");
+    const bool has = status_ok(room);
+    pypto_status_clear(&room);
+    return has;
+}
+
 /* Everything that comes before `n` is over. */
 static void task_ready(void *context, node *n)
 {
@@ -152,8 +165,9 @@ static void task_ready(void *context, node *n)
     if (d->log != NULL)
         tracing_starts(t);
     t->blocks_left = t->blocks;
+    const bool room = has_room(t);
     for (int64_t block = 0; block < t->blocks; ++block) {
-        pld_core *core = dispatch_core(d, t->function_index, &t->arguments);
+        pld_core *core = room ? dispatch_core(d, t->function_index, &t->arguments) : NULL;
         if (core == NULL) {
             dispatch_no_memory(d, t->function_index, t->function->line);
             return;

@@ -229,6 +229,8 @@ def test_return_style_needs_known_extents():
 def test_compile_refuses_what_it_cannot_compile():
     with pytest.raises(TypeError, match="takes an ir.Program, not int"):
         ir.compile(3)
+    with pytest.raises(TypeError, match=r"not JITFunction; a function compiles itself: f\.compile"):
+        ir.compile(pl.jit(lambda: None))
     with pytest.raises(ValueError, match="Invalid platform 'gpu'"):
         ir.compile(Shift, platform="gpu")
     with pytest.raises(TypeError, match="must be a pypto.ir.DistributedConfig"):

@@ -71,6 +71,22 @@ def test_tiles_that_the_machine_has_no_memory_for():
         large(np.zeros(4, np.float32), config=RunConfig(platform="cpu"))
 
 
+@pl.jit
+def wide(x: Row, y: pl.Out[Row], blocks: pl.Scalar[pl.INT64]):
+    for block in pl.spmd(blocks):
+        if block == 0:
+            y[:] = x[:] + 1.0
+
+
+@pytest.mark.parametrize("blocks", [1 << 40, 1 << 62])
+def test_blocks_that_the_machine_has_no_memory_for(blocks):
+    x, y = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    with pytest.raises(pypto.errors.MemoryError, match="memory is exhausted on this rank"):
+        wide(x, y, blocks, config=RunConfig(platform="cpu"))
+    wide(x, y, 3, config=RunConfig(platform="cpu"))
+    assert (y == 1.0).all()
+
+
 def test_a_worker_that_was_killed_may_have_been_short_of_memory():
     compiled = waiting.compile(config=TWO)
     y = np.zeros((2, 4), np.float32)
@@ -83,6 +99,19 @@ def test_a_worker_that_was_killed_may_have_been_short_of_memory():
             call.result()
     if "between tasks" not in str(caught.value):  # it was in a kernel
         assert "ran out of memory" in caught.value.hint
+
+
+def test_what_stands_in_a_wrong_place():
+    y = np.zeros((2, 4), np.float32)
+    with pytest.raises(TypeError) as caught:
+        failing(y, TWO)
+    assert "config=" in caught.value.hint
+    with pytest.raises(TypeError) as caught:
+        failing(y, None, config=TWO)
+    assert "a number where the parameter is a scalar" in caught.value.hint
+    with pytest.raises(pypto.Error) as caught:
+        pl.jit(lambda x, y: None)(y[0], y[1], config=TWO)
+    assert "def" in caught.value.hint
 
 
 @pytest.mark.parametrize(

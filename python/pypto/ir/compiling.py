@@ -86,7 +86,8 @@ def compile(
     that cannot be written.
     """
     if not isinstance(program, Program):
-        raise PyptoTypeError(f"ir.compile() takes an ir.Program, not {type(program).__name__}")
+        hint = "; a function compiles itself: f.compile(...)" if hasattr(program, "compile") else ""
+        raise PyptoTypeError(f"ir.compile() takes an ir.Program, not {type(program).__name__}{hint}")
     platform = platform_for(platform, backend_type)
     if output_dir is not None:
         Folder.at(output_dir).close()  # that it cannot be is known before the work
