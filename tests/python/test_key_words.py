@@ -56,7 +56,7 @@ REFUSED = [
     ("kernel", "a = pld.world_size()", "HOST orchestration context"),
     ("host", "t = pl.load(x, [0, 0], [8, 8])", "Move this operation into a lower-level function: an in-core function"),
     ("host", "t = pl.reshape(x, [64])", "'pl.reshape' cannot be used in a HOST function"),
-    ("host", "pl.assemble(y, x, [0, 0], atomic=pl.AtomicType.Add)", "cannot be used in a HOST function"),
+    ("host", "pl.assemble(y, x, [0, 0], atomic=pl.AtomicType.Add)", "only supported inside an InCore function"),
     ("host", "wrapper(s, w, v, x, y, 0)", "'device'|device="),
     ("kernel", "pld.tile.foo(w)", r"pld\.tile"),
     ("kernel", "pld.system.foo(w)", r"pld\.system\.foo"),
