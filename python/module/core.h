@@ -12,7 +12,7 @@
  *   compile.c      compiling, and looking at a function without running it
  *   program.c      the class Program: a compiled program that can be run
  *   waiting.c      the GIL and Python's signal handlers around calls that wait
- *   worker.c       the class Worker: a set of workers that stays
+ *   worker.c       the class Worker: a set of workers that stays; worker_memory.c: its memory, worker_set.c: its locks
  *   records.c      what Python wants recorded of a call
  *   runs.c         the class Run: a call of it that may be in flight
  *   sub_workers.c  Python functions that host functions call

@@ -36,10 +36,19 @@ typedef struct run_object {
     PyObject *error;               /* exception that it ended with, told to whoever asks; or NULL */
 } run_object;
 
-/* ---- worker.c ---- */
+/* A Python object of the class Worker. */
+typedef struct worker_object {
+    PyObject_HEAD worker_set *set; /* a reference */
+} worker_object;
 
+/* ---- worker_set.c ---- */
+
+/* One without workers yet; NULL with an exception. */
+worker_set *set_create(core_state *state);
 worker_set *set_retain(worker_set *set);
 void set_release(worker_set *set);
+/* Whether this thread may begin a use now: otherwise an exception. */
+bool set_may_use(const worker_set *set, const char *operation);
 /* Takes one of the set's locks within `timeout_us` (below 0: for ever; 0: only if it is free). *taken is false when the time
  * came first. `operation` is what errors call the use: closed sets, those of another process, and uses by a signal
  * handler that has interrupted a use by its own thread, are refused. */
@@ -50,6 +59,14 @@ void set_give(set_turn *turn);
 void set_cancel_calls(worker_set *set);
 /* The turn, for as long as that takes. Ctrl-C meanwhile cancels what is in flight. */
 bool set_take_turn(worker_set *set, const char *operation, int64_t timeout_us, bool *taken);
+/* For a use that does not wait for calls. False with an exception. */
+bool set_enter(worker_set *set, const char *operation);
+void set_leave(worker_set *set);
+/* For one before which all calls must be over: both locks. */
+bool set_enter_alone(worker_set *set, const char *operation);
+void set_leave_alone(worker_set *set);
+/* None, or NULL with what a call that has ended failed with; under the lock. */
+PyObject *call_result(pypto_status *status);
 
 /* ---- runs.c ---- */
 
@@ -62,5 +79,14 @@ void runs_settle(worker_set *set);
 /* Waits until it is over, `timeout_ns` at most (below 0: for ever). False with the exception that it ended with, or of
  * the wait. */
 bool run_await(run_object *run, int64_t timeout_ns, bool *over);
+
+/* ---- worker_memory.c: methods of Worker ---- */
+
+PyObject *worker_alloc(PyObject *object, PyObject *args);
+PyObject *worker_free(PyObject *object, PyObject *args);
+PyObject *worker_copy(PyObject *object, PyObject *args);
+PyObject *worker_fill(PyObject *object, PyObject *args);
+PyObject *worker_committed(PyObject *object, PyObject *args);
+PyObject *worker_reset_windows(PyObject *object, PyObject *unused);
 
 #endif
