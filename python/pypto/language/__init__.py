@@ -4,8 +4,9 @@ Types for annotations (`Tensor`, `Out`, ...), element types (`FP32`, ...), decor
 the operations that DSL functions are written in; `help(pl.load)` tells what one does.
 """
 
+from .._decorators import jit
 from .._dtypes import DTYPES as _DTYPES, DataType
-from .._jit import JITFunction, jit
+from .._jit import JITFunction
 from .._program import (
     InlineFunction,
     function,
