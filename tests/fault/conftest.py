@@ -13,6 +13,9 @@ import pytest
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Kernels print, too: a script writes each line at once, or theirs come in between.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # A program whose kernel body is given by the test. `MODE` lets ranks differ: it is the rank.
 SCRIPT = '''
 import os, signal, sys, threading, time

@@ -8,6 +8,7 @@ mapped arguments.
 from __future__ import annotations
 
 import enum
+import io
 import os
 import sys
 import threading
@@ -330,8 +331,29 @@ def flush() -> None:
             pass
 
 
+_inherited: list[Any] = []  # buffers that nobody may flush any more
+
+
+def _renew(stream: Any) -> None:
+    """Gives a stream, whoever holds it, another buffer. That of the parent may be locked, by a thread that is not here and
+    so never unlocks it, and what is in it the parent prints."""
+    buffer = getattr(stream, "buffer", None)
+    if type(stream) is not io.TextIOWrapper or type(buffer) is not io.BufferedWriter:
+        return
+    _inherited.append(buffer)
+    own = io.BufferedWriter(io.FileIO(buffer.fileno(), "wb", closefd=False))
+    stream.__init__(  # type: ignore[misc]
+        own, stream.encoding, stream.errors, "\n", stream.line_buffering, stream.write_through
+    )
+
+
 def begin() -> None:
     """In a SubWorker that has just been forked. A thread pool that the parent has used is not there."""
+    for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
+        try:
+            _renew(stream)
+        except Exception:  # closed
+            pass
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
