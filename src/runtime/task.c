@@ -137,17 +137,11 @@ static void give_released(task *t)
     t->released = NULL;
 }
 
-/* Whether memory has room for the cores of all blocks. It is given out when it is touched: without this look,
- * the kernel kills a process for what is too much. */
+/* Whether memory has room for the cores of all blocks. */
 static bool has_room(const task *t)
 {
     int64_t bytes;
-    if (!size_mul(t->blocks, (int64_t)sizeof(pld_core), &bytes))
-        return false;
-    pypto_status room = heap_check_memory(bytes, "blocks");
-    const bool has = status_ok(room);
-    pypto_status_clear(&room);
-    return has;
+    return size_mul(t->blocks, (int64_t)sizeof(pld_core), &bytes) && heap_has_memory(bytes);
 }
 
 /* Everything that comes before `n` is over. */

@@ -116,12 +116,8 @@ static bool ensure_scratch(pld_core *core, int64_t bytes)
     if (bytes <= core->scratch_bytes)
         return true;
     drop_scratch(core);
-    /* Memory is given out when it is touched: without this look, the kernel kills a process for what is too much. */
-    pypto_status room = heap_check_memory(bytes, "tiles");
-    if (!status_ok(room)) {
-        pypto_status_clear(&room);
+    if (!heap_has_memory(bytes))
         return false;
-    }
     bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     core->scratch = aligned_alloc(CACHE_LINE, (size_t)bytes);
     if (core->scratch == NULL)

@@ -133,6 +133,11 @@ static int64_t memory_available(void)
     return available;
 }
 
+bool heap_has_memory(int64_t bytes)
+{
+    return bytes < HEAP_CHECK_FROM || bytes <= memory_available();
+}
+
 pypto_status heap_check_memory(int64_t bytes, const char *what)
 {
     if (bytes < HEAP_CHECK_FROM)

@@ -58,7 +58,10 @@ void heap_trim(const segment *s, int64_t area_offset, heap_area *area, int64_t *
  * of them asks for them together. */
 #define HEAP_CHECK_FROM ((int64_t)32 << 20)
 
-/* Fails unless `bytes` more memory are to be had (RAM and cgroup); few always are. */
+/* Whether `bytes` more memory are to be had (RAM and cgroup); few always are. Memory is given out when it is touched: who
+ * does not ask has a process killed for what is too much. */
+bool heap_has_memory(int64_t bytes);
+/* Fails unless they are. What does not fit is called `what`. */
 PYPTO_NODISCARD pypto_status heap_check_memory(int64_t bytes, const char *what);
 
 #endif
