@@ -16,6 +16,7 @@ _DECORATORS = {_HOST: "@pl.jit.host", _CHIP: "@pl.jit", _CORE: "@pl.jit.incore"}
 _BAD_DECORATOR = "PYPTO-S114"
 _OWN_OBJECT = (("self",), ("cls",))  # first parameters of methods
 
+
 def _with_article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 

@@ -349,7 +349,7 @@ def _renew(stream: Any) -> None:
 
 def begin() -> None:
     """In a SubWorker that has just been forked. A thread pool that the parent has used is not there."""
-    for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}.values():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):  # one that comes twice gets two
         try:
             _renew(stream)
         except Exception:  # closed
