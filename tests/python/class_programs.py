@@ -2,6 +2,7 @@
 
 import pypto.language as pl
 import pypto.language.distributed as pld
+from programs import from_text
 
 NR = pl.dynamic("NR")
 
@@ -146,3 +147,46 @@ def scaler(ranks, width, dtype, factor):
             return z
 
     return Scaler
+
+
+_OF_HOST_FUNCTION = '''
+import pypto.language as pl
+import pypto.language.distributed as pld
+
+NR, N = pl.dynamic("NR"), 16
+Row = pl.Tensor[[N], pl.FP32]
+
+
+@pl.program
+class Program:
+    @pl.function(type=pl.FunctionType.InCore)
+    def double_kernel(self, x: Row, y: pl.Out[Row]):
+        pl.store(pl.mul(pl.load(x, [0], [N]), 2.0), [0], y)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def double(self, x: Row, y: pl.Out[Row]):
+        self.double_kernel(x, y)
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def times_kernel(self, x: Row, k: pl.Scalar[pl.{dtype}], y: pl.Out[Row]):
+        pl.store(pl.mul(pl.load(x, [0], [N]), pl.cast(k, pl.FP32)), [0], y)
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def times(self, x: Row, k: pl.Scalar[pl.{dtype}], y: pl.Out[Row]):
+        self.times_kernel(x, k, y)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def add(y: Row, total: pl.InOut[Row]):
+        total += y
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(self, {parameters}):
+{body}
+'''
+
+
+def of_host_function(parameters, body, dtype="FP32"):
+    """A program made of the text of its host function: parameters, and lines of its body. These can dispatch `double` and `times`,
+    which multiply a Row of N = 16 numbers by two and by a number of that dtype, and call the SubWorker `add`."""
+    indented = "\n".join("        " + line for line in body.split("\n"))
+    return from_text(_OF_HOST_FUNCTION.format(parameters=parameters, body=indented, dtype=dtype))["Program"]

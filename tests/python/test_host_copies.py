@@ -4,41 +4,19 @@ import numpy as np
 import pytest
 
 import pypto
-from programs import from_text
+from class_programs import of_host_function
 from pypto import ir
 from pypto.errors import InvalidOperationError, ParserSyntaxError, ParserTypeError
 from pypto.ir import DistributedConfig
 from pypto.runtime import RunConfig
 
 N = 16
-TEXT = '''
-import pypto.language as pl
-import pypto.language.distributed as pld
-
-NR, N = pl.dynamic("NR"), 16
-Row = pl.Tensor[[N], pl.FP32]
-
-
-@pl.program
-class Program:
-    @pl.function(type=pl.FunctionType.InCore)
-    def double_kernel(self, x: Row, y: pl.Out[Row]):
-        pl.store(pl.mul(pl.load(x, [0], [N]), 2.0), [0], y)
-
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def double(self, x: Row, y: pl.Out[Row]):
-        self.double_kernel(x, y)
-
-    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
-    def host(self, x: pl.Tensor[[{rows}, N], pl.FP32], y: pl.Out[pl.Tensor[[{rows}, N], pl.FP32]], k: pl.Scalar[pl.INT32]):
-{body}
-'''
+X_Y = "x: pl.Tensor[[{0}, N], pl.FP32], y: pl.Out[pl.Tensor[[{0}, N], pl.FP32]], k: pl.Scalar[pl.INT32]"
 
 
 def run(body, k=0, rows="NR"):
     """y for rows of x that are 1 and 2."""
-    indented = "\n".join("        " + line for line in body.split("\n"))
-    program = from_text(TEXT.format(body=indented, rows=rows))["Program"]
+    program = of_host_function(X_Y.format(rows), body)
     compiled = ir.compile(program, platform="cpu", distributed_config=DistributedConfig(device_ids=[0, 1]))
     x, y = np.array([[1], [2]], np.float32) * np.ones((2, N), np.float32), np.zeros((2, N), np.float32)
     compiled(x, y, k, config=RunConfig(platform="cpu", lint="off"))  # some dispatch on one rank only

@@ -9,7 +9,8 @@ import pytest
 import pypto
 import pypto.language as pl
 import pypto.language.distributed as pld
-from programs import config, from_text
+from class_programs import of_host_function
+from programs import config
 from pypto import ir
 from pypto.ir import DistributedConfig
 from pypto.runtime import RunConfig
@@ -18,49 +19,13 @@ torch = pytest.importorskip("torch")
 N = 16
 TWO = DistributedConfig(device_ids=[0, 1])
 
-# A program in class form, made of the parameters and the body of its host function.
-TEXT = '''
-import pypto.language as pl
-import pypto.language.distributed as pld
-
-NR, N = pl.dynamic("NR"), 16
-Row = pl.Tensor[[N], pl.FP32]
-
-
-@pl.program
-class Program:
-    @pl.function(type=pl.FunctionType.InCore)
-    def double_kernel(self, x: Row, y: pl.Out[Row]):
-        pl.store(pl.mul(pl.load(x, [0], [N]), 2.0), [0], y)
-
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def double(self, x: Row, y: pl.Out[Row]):
-        self.double_kernel(x, y)
-
-    @pl.function(type=pl.FunctionType.InCore)
-    def times_kernel(self, x: Row, k: pl.Scalar[pl.{dtype}], y: pl.Out[Row]):
-        pl.store(pl.mul(pl.load(x, [0], [N]), pl.cast(k, pl.FP32)), [0], y)
-
-    @pl.function(type=pl.FunctionType.Orchestration)
-    def times(self, x: Row, k: pl.Scalar[pl.{dtype}], y: pl.Out[Row]):
-        self.times_kernel(x, k, y)
-
-    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
-    def add(y: Row, total: pl.InOut[Row]):
-        total += y
-
-    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
-    def host(self, {parameters}):
-{body}
-'''
 X_Y = "x: pl.Tensor[[NR, N], pl.FP32], y: pl.Out[pl.Tensor[[NR, N], pl.FP32]]"
 EACH = "for r in pl.range(2):\n    self.double(x[r], y[r], device=r)"
 
 
 def compiled(parameters=X_Y, body=EACH, dtype="FP32", devices=TWO):
-    indented = "\n".join("        " + line for line in body.split("\n"))
-    names = from_text(TEXT.format(parameters=parameters, body=indented, dtype=dtype))
-    return ir.compile(names["Program"], platform="cpu", distributed_config=devices)
+    program = of_host_function(parameters, body, dtype)
+    return ir.compile(program, platform="cpu", distributed_config=devices)
 
 
 def ones(rows=2, dtype=np.float32):
