@@ -136,62 +136,79 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
     return self;
 }
 
-/* compile(function, programs, names, arguments, platform) */
+/* What a function is compiled for, in Python's words. */
+typedef struct wish {
+    PyObject *name;          /* owned */
+    frontend_arg *arguments; /* owned; NULL: from annotations alone */
+} wish;
+
+static void wish_release(wish *w)
+{
+    Py_XDECREF(w->name);
+    PyMem_Free(w->arguments);
+}
+
+/* False with an exception. In either case the wish is to be released. */
+static bool wish_read(wish *w, PyObject *function, PyObject *names, PyObject *values,
+                      compile_request *request)
+{
+    *w = (wish){0};
+    if (values != Py_None && !PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
+        return false;
+    }
+    w->name = PyObject_GetAttrString(function, "__name__");
+    request->entry_name = w->name == NULL ? NULL : utf8(w->name);
+    if (request->entry_name == NULL || values == Py_None)
+        return request->entry_name != NULL;
+    w->arguments = arguments_describe(values, names, request->entry_name, &request->arg_count);
+    request->args = w->arguments;
+    return w->arguments != NULL;
+}
+
+/* compile(function, programs, names, arguments, platform, stages=False) */
 PyObject *program_compile(PyObject *module, PyObject *args)
 {
     core_state *state = core_state_of(module);
-    PyObject *function, *programs, *names, *values, *identity = NULL, *name = NULL, *result = NULL;
-    const char *platform;
-    frontend_arg *described_args = NULL;
-    int32_t count = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!Os:compile", &function, &PyList_Type, &programs,
-                          &PyTuple_Type, &names, &values, &platform))
+    PyObject *function, *programs, *names, *values, *identity = NULL, *result = NULL;
+    compile_request request = {.entry = 0};
+    wish w;
+    int stages = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!Os|p:compile", &function, &PyList_Type, &programs,
+                          &PyTuple_Type, &names, &values, &request.platform, &stages) ||
+        !check_settings())
         return NULL;
-    if (values != Py_None && !PyTuple_Check(values)) {
-        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
-        return NULL;
-    }
-    if (!check_settings())
-        return NULL;
-    name = PyObject_GetAttrString(function, "__name__");
-    if (name == NULL || utf8(name) == NULL)
+    if (!wish_read(&w, function, names, values, &request))
         goto done;
-    if (values != Py_None) {
-        described_args = arguments_describe(values, names, utf8(name), &count);
-        if (described_args == NULL)
-            goto done;
-    }
     identity = PyObject_CallMethod(function, "identity", NULL);
-    if (identity == NULL || utf8(identity) == NULL)
+    request.entry_digest = identity == NULL ? NULL : utf8(identity);
+    if (request.entry_digest == NULL)
         goto done;
-    compile_request request = {
-        .entry = 0,
-        .entry_digest = utf8(identity),
-        .entry_name = utf8(name),
-        .args = described_args,
-        .arg_count = count,
-        .platform = platform,
-    };
+    request.stages = stages != 0;
     result = find_program(state, function, programs, &request);
     if (result == NULL && !PyErr_Occurred())
         result = new_program(state, function, programs, &request);
 done:
     Py_XDECREF(identity);
-    Py_XDECREF(name);
-    PyMem_Free(described_args);
+    wish_release(&w);
     return result;
 }
 
 /* ---- only looking ---- */
 
-/* Runs the check with a way back for exhausted memory. */
-static pypto_status check_guarded(arena *a, embedding *e, const int32_t *numbers, int32_t count)
+typedef struct check_question {
+    embedding *e;
+    PyObject *functions;
+} check_question;
+
+static pypto_status check_functions(arena *a, void *context)
 {
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0)
-        return diag_no_memory();
-    arena_set_recovery(a, &recovery);
-    frontend_embedder embedder = embedding_interface(e);
+    const check_question *q = context;
+    const int32_t count = (int32_t)PyTuple_Size(q->functions);
+    int32_t *numbers = arena_array(a, int32_t, count);
+    for (int32_t i = 0; i < count; i++)
+        numbers[i] = embedding_number(q->e, PyTuple_GetItem(q->functions, i));
+    frontend_embedder embedder = embedding_interface(q->e);
     return frontend_check(a, &embedder, numbers, count);
 }
 
@@ -216,50 +233,46 @@ static void keep_parser_errors(pypto_status *status)
 PyObject *program_check(PyObject *module, PyObject *args)
 {
     PyObject *functions;
+    embedding e;
     if (!PyArg_ParseTuple(args, "O!:check", &PyTuple_Type, &functions))
         return NULL;
-    Py_ssize_t count = PyTuple_Size(functions);
-    if (count == 0)
+    if (PyTuple_Size(functions) == 0)
         Py_RETURN_NONE;
-    embedding e;
-    arena *a = arena_create();
-    int32_t *numbers = PyMem_Calloc((size_t)count, sizeof *numbers);
-    bool begun = a != NULL && numbers != NULL &&
-                 embedding_begin(&e, core_state_of(module), PyTuple_GetItem(functions, 0));
-    bool good = begun;
-    pypto_status status = STATUS_OK;
-    if (begun) {
-        for (Py_ssize_t i = 0; i < count; i++)
-            numbers[i] = embedding_number(&e, PyTuple_GetItem(functions, i));
-        status = check_guarded(a, &e, numbers, (int32_t)count);
-        good = embedding_end(&e);
-    } else if (!PyErr_Occurred()) {
-        PyErr_NoMemory();
-    }
+    if (!embedding_begin(&e, core_state_of(module), PyTuple_GetItem(functions, 0)))
+        return NULL;
+    check_question q = {&e, functions};
+    pypto_status status = arena_run(check_functions, &q);
+    bool good = embedding_end(&e);
     keep_parser_errors(&status);
     if (good && !status_ok(status)) {
         errors_raise(&status);
         good = false;
     }
     pypto_status_clear(&status);
-    PyMem_Free(numbers);
-    arena_destroy(a);
-    if (!good)
-        return NULL;
-    Py_RETURN_NONE;
+    return good ? Py_NewRef(Py_None) : NULL;
 }
 
-/* [(name, text)] of stages */
-static PyObject *stage_list(const compile_text *made)
+/* [(name, text)] */
+static PyObject *stage_list(const compile_stages *stages)
 {
     PyObject *list = PyList_New(0);
-    for (int32_t i = 0; i < made->stage_count && list != NULL; i++) {
+    for (int32_t i = 0; i < stages->count && list != NULL; i++) {
         PyObject *pair =
-            Py_BuildValue("(sN)", made->stages[i].name, file_object(made->stages[i].ir));
+            Py_BuildValue("(sN)", stages->items[i].name, file_object(stages->items[i].ir));
         if (pair == NULL || PyList_Append(list, pair) < 0)
             Py_CLEAR(list);
         Py_XDECREF(pair);
     }
+    return list;
+}
+
+PyObject *program_take_stages(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    compile_stages *stages = &((program_object *)self)->output.stages;
+    PyObject *list = stage_list(stages);
+    if (list != NULL)
+        compile_stages_clear(stages);
     return list;
 }
 
@@ -268,47 +281,32 @@ static PyObject *stage_list(const compile_text *made)
 PyObject *program_lower(PyObject *module, PyObject *args)
 {
     PyObject *function, *names, *values, *result = NULL;
-    const char *platform;
+    compile_request request = {.entry = 0};
+    wish w;
     int stages = 0;
-    frontend_arg *given = NULL;
-    int32_t count = 0;
     if (!PyArg_ParseTuple(args, "OO!Os|p:lower", &function, &PyTuple_Type, &names, &values,
-                          &platform, &stages) ||
+                          &request.platform, &stages) ||
         !check_settings())
         return NULL;
-    if (values != Py_None && !PyTuple_Check(values)) {
-        PyErr_SetString(PyExc_TypeError, "arguments must be a tuple or None");
-        return NULL;
-    }
-    if (values != Py_None) {
-        PyObject *name = PyObject_GetAttrString(function, "__name__");
-        const char *words = name == NULL ? NULL : utf8(name);
-        given = words == NULL ? NULL : arguments_describe(values, names, words, &count);
-        Py_XDECREF(name);
-        if (given == NULL)
-            return NULL;
-    }
     embedding e;
-    if (embedding_begin(&e, core_state_of(module), function)) {
+    if (wish_read(&w, function, names, values, &request) &&
+        embedding_begin(&e, core_state_of(module), function)) {
         frontend_embedder embedder = embedding_interface(&e);
-        compile_request request = {.embedder = &embedder,
-                                   .args = given,
-                                   .arg_count = count,
-                                   .platform = platform,
-                                   .stages = stages != 0};
+        request.embedder = &embedder;
+        request.stages = stages != 0;
         compile_text made = {0};
         pypto_status status = compile_lower(&request, &made);
         if (embedding_end(&e)) {
             if (status_ok(status))
                 result = Py_BuildValue("(NNNN)", file_object(made.c), file_object(made.ir),
-                                       file_object(made.description), stage_list(&made));
+                                       file_object(made.description), stage_list(&made.stages));
             else
                 errors_raise(&status);
         }
         pypto_status_clear(&status);
         compile_text_clear(&made);
     }
-    PyMem_Free(given);
+    wish_release(&w);
     return result;
 }
 

@@ -54,81 +54,83 @@ static PyObject *core_is_abandoned(PyObject *module, PyObject *unused)
     return PyBool_FromLong(waiting_is_abandoned());
 }
 
-/* The dump itself: everything allocated here is on arenas and in `keep`, so that the jump for
- * exhausted memory loses nothing. Returns false without exception in that case. */
-static bool dump(core_state *state, PyObject *definition, const char *file, PyObject *keep,
-                 arena *a, text *out, pypto_status *errors)
+typedef struct dump_question {
+    core_state *state;
+    PyObject *definition;
+    const char *file;
+    PyObject *keep;
+    pypto_status errors;
+    PyObject *answer; /* NULL: with errors or an exception */
+} dump_question;
+
+/* Everything that is allocated here is on the arena and in `keep`, so exhausted memory loses nothing. */
+static pypto_status dump(arena *a, void *context)
 {
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0)
-        return false;
-    arena_set_recovery(a, &recovery);
-    const syntax_function *f = ast_import_function(state, a, definition, file, keep, true, errors);
+    dump_question *q = context;
+    text out = {.a = a};
+    const syntax_function *f =
+        ast_import_function(q->state, a, q->definition, q->file, q->keep, true, &q->errors);
     if (f == NULL)
-        return false;
-    syntax_dump(out, f);
-    return true;
+        return STATUS_OK;
+    syntax_dump(&out, f);
+    q->answer = PyUnicode_FromStringAndSize(out.bytes, (Py_ssize_t)out.length);
+    return STATUS_OK;
 }
 
 /* dump_syntax(ast.FunctionDef, filename) -> the function's syntax tree as text. */
 static PyObject *core_dump_syntax(PyObject *module, PyObject *args)
 {
-    PyObject *definition = NULL;
-    const char *file = NULL;
-    if (!PyArg_ParseTuple(args, "Os:dump_syntax", &definition, &file))
+    dump_question q = {.state = core_state_of(module), .errors = STATUS_OK};
+    if (!PyArg_ParseTuple(args, "Os:dump_syntax", &q.definition, &q.file))
         return NULL;
-    PyObject *keep = PyList_New(0);
-    arena *a = arena_create();
-    PyObject *result = NULL;
-    text out = {.a = a};
-    pypto_status errors = STATUS_OK;
-    if (keep == NULL || a == NULL)
-        goto done;
-    if (dump(core_state_of(module), definition, file, keep, a, &out, &errors))
-        result = PyUnicode_FromStringAndSize(out.bytes, (Py_ssize_t)out.length);
-    else if (!status_ok(errors))
-        errors_raise(&errors);
-done:
-    if (result == NULL && !PyErr_Occurred())
+    q.keep = PyList_New(0);
+    if (q.keep == NULL)
+        return NULL;
+    pypto_status status = arena_run(dump, &q);
+    Py_DECREF(q.keep);
+    if (q.answer == NULL && !status_ok(q.errors))
+        errors_raise(&q.errors);
+    else if (!status_ok(status))
+        errors_raise(&status);
+    else if (q.answer == NULL && !PyErr_Occurred())
         PyErr_NoMemory();
-    pypto_status_clear(&errors);
-    arena_destroy(a);
-    Py_XDECREF(keep);
-    return result;
+    pypto_status_clear(&q.errors);
+    pypto_status_clear(&status);
+    return q.answer;
 }
 
-/* The canonical text of what a name means; NULL, without exception, when memory is exhausted. */
-static const char *meaning(embedding *e, arena *a, const char *name)
+typedef struct name_question {
+    embedding *e;
+    const char *name;
+    PyObject *answer; /* NULL: with an exception */
+} name_question;
+
+/* The canonical text of what a name means. */
+static pypto_status meaning(arena *a, void *context)
 {
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0)
-        return NULL;
-    arena_set_recovery(a, &recovery);
-    frontend_embedder embedder = embedding_interface(e);
-    name_value value = embedder.resolve(embedder.context, a, 0, name);
-    return name_value_text(a, &value);
+    name_question *q = context;
+    frontend_embedder embedder = embedding_interface(q->e);
+    name_value value = embedder.resolve(embedder.context, a, 0, q->name);
+    q->answer = PyUnicode_FromString(name_value_text(a, &value));
+    return STATUS_OK;
 }
 
 /* resolve(function, name) -> what the compiler is told about a name in a DSL function. */
 static PyObject *core_resolve(PyObject *module, PyObject *args)
 {
     PyObject *function = NULL;
-    const char *name = NULL;
-    if (!PyArg_ParseTuple(args, "Os:resolve", &function, &name))
-        return NULL;
-    arena *a = arena_create();
     embedding e;
-    PyObject *result = NULL;
-    if (a != NULL && embedding_begin(&e, core_state_of(module), function)) {
-        const char *answer = meaning(&e, a, name);
-        result = answer == NULL ? NULL : PyUnicode_FromString(answer);
-        if (!embedding_end(&e))
-            Py_CLEAR(result);
-    }
-    if (result == NULL && !PyErr_Occurred())
-        PyErr_NoMemory();
-    arena_destroy(a);
-    return result;
+    name_question q = {.e = &e};
+    if (!PyArg_ParseTuple(args, "Os:resolve", &function, &q.name) ||
+        !embedding_begin(&e, core_state_of(module), function))
+        return NULL;
+    pypto_status status = arena_run(meaning, &q);
+    if (!embedding_end(&e))
+        Py_CLEAR(q.answer);
+    else if (!status_ok(status))
+        errors_raise(&status);
+    pypto_status_clear(&status);
+    return q.answer;
 }
 
 static PyMethodDef core_methods[] = {

@@ -325,6 +325,8 @@ static PyObject *program_note_subs(PyObject *object, PyObject *functions)
 static PyMethodDef program_methods[] = {
     {"note_sub_workers", program_note_subs, METH_O,
      "note_sub_workers(functions)\n\nWhat one that was loaded from a folder calls in SubWorkers."},
+    {"take_stages", program_take_stages, METH_NOARGS,
+     "take_stages()\n\n[(name, IR)] of the passes, if it was compiled with stages, and not found in a cache; once."},
     {"run", program_run, METH_VARARGS,
      "run(arguments, device_ids, title, lint, records, subs)\n\nRuns the program, blocks until every rank is done."},
     {NULL, NULL, 0, NULL},

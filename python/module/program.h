@@ -32,6 +32,12 @@ bool read_device_ids(PyObject *list, int32_t **ids, int32_t *count);
 /* How PYPTO_TRANSPORT says that workers are started. */
 pypto_start chosen_start(void);
 
+/* ---- compile.c ---- */
+
+/* take_stages(): [(name, IR)] of the passes, if the program was compiled with `stages` and not found in a cache; [] from
+ * the second time on. */
+PyObject *program_take_stages(PyObject *self, PyObject *unused);
+
 /* ---- numbers.c ---- */
 
 /* Makes a number one of its parameter's kind. False, with an exception, when no number of that kind is the same; those

@@ -10,6 +10,7 @@ def compile(
     names: tuple[str, ...],
     arguments: tuple[Any, ...] | None,
     platform: str,
+    stages: bool = False,
     /,
 ) -> Program: ...
 def check(functions: tuple[Any, ...], /) -> None: ...
@@ -56,6 +57,7 @@ class Program:
     stats: dict[str, Any]
     sub_workers: dict[str, Any]
     def note_sub_workers(self, functions: list[Any], /) -> None: ...
+    def take_stages(self) -> list[tuple[str, str]]: ...
     def run(
         self,
         arguments: tuple[Any, ...],

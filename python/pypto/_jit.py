@@ -193,7 +193,8 @@ class JITFunction:
             platform, _ = _settings_of(config, self.__name__)
             context = _check_compile_options(config, "compile()")
             bound = self._sample(args, kwargs)
-            program = self._program(bound, platform)
+            dumps = dump_level(getattr(config, "dump_passes", False))
+            program = self._program(bound, platform, bool(dumps))
         except Error as error:
             error.__traceback__ = None
             raise
@@ -202,13 +203,13 @@ class JITFunction:
             distributed = DistributedConfig()
         folder = getattr(config, "save_kernels_dir", None)
         kind = getattr(context, "runtime", None)
-        dumps = dump_level(getattr(config, "dump_passes", False))
         key = (program, platform, repr(distributed), folder, kind, dumps)
         if key not in self._compiled:
             sources = artifact.Sources.of(program)
             if dumps:
                 names = self._function.__code__.co_varnames
-                sources.dump(_core.lower(self, names, bound, platform, True)[3], dumps)
+                stages = program.take_stages() or _core.lower(self, names, bound, platform, True)[3]
+                sources.dump(stages, dumps)
             sidecar = described(sources, self, platform, distributed, bound)
             profile = getattr(config, "compile_profiling", False)
             threads = distributed.aicpu_thread_num if distributed is not None else 0
@@ -265,10 +266,12 @@ class JITFunction:
             self._identity = f"{self.__qualname__} {kind} {place} {source.digest}"
         return self._identity
 
-    def _program(self, bound: tuple[Any, ...] | None, platform: str) -> _core.Program:
+    def _program(
+        self, bound: tuple[Any, ...] | None, platform: str, stages: bool = False
+    ) -> _core.Program:
         names = self._function.__code__.co_varnames
         known = self._programs.setdefault(platform, [])
-        self._latest = _compiled(self, known, names, bound, platform)
+        self._latest = _compiled(self, known, names, bound, platform, stages)
         return self._latest
 
     def _require_entry(self) -> None:
@@ -348,10 +351,12 @@ def _compiled(
     names: tuple[str, ...],
     bound: tuple[Any, ...] | None,
     platform: str,
+    stages: bool = False,
 ) -> _core.Program:
-    """The program for such arguments, of those that are known or a new one, which is added to them."""
+    """The program for such arguments, of those that are known or a new one, which is added to them. With `stages` a
+    new one has the IR behind each pass to give away, unless the cache had it."""
     count = len(known)
-    program = _core.compile(function, known, names, bound, platform)
+    program = _core.compile(function, known, names, bound, platform, stages)
     if _logging.tells_compiles:
         _logging.tell_compiled(program, platform, len(known) == count)
     return program

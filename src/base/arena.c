@@ -5,15 +5,16 @@
  * nothing is given back before arena_destroy. Chunks double from 16 KiB to 1 MiB; an allocation
  * that would waste much of a chunk gets one of its own.
  *
- * Exhausted memory is a longjmp to the recovery point. The pitfall for callers: a function that
- * holds a descriptor, a lock or heap memory must not allocate here until it has let go. Allocate
- * first, acquire afterwards (os_run does).
+ * Exhausted memory is a longjmp to the recovery point, which is that of the innermost arena_guard(). The
+ * pitfall for callers: a function that holds a descriptor, a lock or heap memory must not allocate here until
+ * it has let go. Allocate first, acquire afterwards (os_run does).
  *
  * Under AddressSanitizer the unused part of a chunk is poisoned and allocations are kept apart by a
  * red zone, so that an overrun is reported as on the heap. */
 #include "base/arena.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/format.h"
 #include "base/vec.h"
 
@@ -84,6 +85,42 @@ void arena_destroy(arena *a)
 void arena_set_recovery(arena *a, jmp_buf *recovery)
 {
     a->recovery = recovery;
+}
+
+bool arena_guard(arena *a, void (*steps)(void *context), void *context)
+{
+    jmp_buf *const outer = a->recovery;
+    jmp_buf recovery;
+    if (setjmp(recovery) != 0) {
+        a->recovery = outer;
+        return false;
+    }
+    a->recovery = &recovery;
+    steps(context);
+    a->recovery = outer;
+    return true;
+}
+
+typedef struct single_step {
+    arena *a;
+    pypto_status (*step)(arena *a, void *context);
+    void *context;
+    pypto_status status;
+} single_step;
+
+static void take_step(void *context)
+{
+    single_step *s = context;
+    s->status = s->step(s->a, s->context);
+}
+
+pypto_status arena_run(pypto_status (*step)(arena *a, void *context), void *context)
+{
+    single_step s = {arena_create(), step, context, STATUS_OK};
+    if (s.a == NULL || !arena_guard(s.a, take_step, &s))
+        s.status = diag_no_memory();
+    arena_destroy(s.a);
+    return s.status;
 }
 
 static _Noreturn void exhausted(arena *a)

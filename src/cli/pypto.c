@@ -3,11 +3,11 @@
  *     pypto doctor | explain CODE | cache [list|clear] | ir PROGRAM | c PROGRAM
  *
  * Memory is one arena. When it is exhausted the command says so and ends. */
+#include "base/diag.h"
 #include "cli/cli.h"
 
 #include <pypto/pypto.h>
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +23,12 @@ static const char usage[] =
     "  ir PROGRAM        the IR of a compiled program: a function's name, a hash or its start, a folder\n"
     "  c PROGRAM         its C text\n"
     "  --version\n";
+
+typedef struct command_line {
+    int count;
+    char **words;
+    int status; /* that the command ends with */
+} command_line;
 
 static int run(arena *a, int count, char **words)
 {
@@ -52,18 +58,23 @@ static int run(arena *a, int count, char **words)
     return 2;
 }
 
+static pypto_status run_all(arena *a, void *context)
+{
+    command_line *line = context;
+    line->status = run(a, line->count, line->words);
+    return STATUS_OK;
+}
+
 int main(int count, char **words)
 {
-    jmp_buf exhausted;
-    arena *a = arena_create();
-    if (a == NULL || setjmp(exhausted) != 0) {
+    command_line line = {count - 1, words + 1, 0};
+    pypto_status status = arena_run(run_all, &line);
+    if (!status_ok(status)) {
         fputs("pypto: memory is exhausted\n", stderr);
+        pypto_status_clear(&status);
         return 1;
     }
-    arena_set_recovery(a, &exhausted);
-    int status = run(a, count - 1, words + 1);
-    arena_destroy(a);
-    if (fflush(stdout) != 0 && status == 0)
+    if (fflush(stdout) != 0 && line.status == 0)
         return 1;
-    return status;
+    return line.status;
 }

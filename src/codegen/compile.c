@@ -7,28 +7,29 @@
  *   4. back        object of that text and this machine there? else compile, publish  (build.c, cache.c)
  *   5. remember    the manifest gets the new variant
  *
- * Memory is one arena per compile. Exhausted memory jumps to compile_program(), which then undoes
- * what a job holds outside the arena: a build folder and the "waiting" state of the caller;
- * everything of that kind is therefore in the job. Results are copied to the heap at the very end.
+ * compile_lower() takes the third step alone. Memory is one arena per job. What a job holds outside of it, a build
+ * folder and the "waiting" state of the caller, is in the job, so that it can be undone when memory is exhausted in
+ * between. Results are copied to the heap at the very end.
  */
 #include "codegen/compile.h"
 
 #include "codegen/build.h"
 #include "codegen/lower.h"
 #include "codegen/manifest.h"
+#include "codegen/results.h"
 #include "passes/passes.h"
 
-#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/os.h"
 #include "base/settings.h"
 
+#include <fenv.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct job {
     const compile_request *request;
-    compile_output *output;
+    compile_output *output; /* of compile_program(); else NULL */
+    compile_text *texts;    /* of compile_lower(); else NULL */
     arena *a;
     const platform *target;
     toolchain tools;
@@ -36,8 +37,8 @@ typedef struct job {
     hash_key front;
     manifest known;           /* what the manifest says now */
     manifest_variant variant; /* the program that is found or made */
-    program_text text;
-    build_job build; /* owns what must not be left behind */
+    lowered made;             /* if it had to be made */
+    build_job build;          /* owns what must not be left behind */
     pypto_status status;
 } job;
 
@@ -62,14 +63,6 @@ static hash_key front_key(arena *a, const compile_request *request)
     hash_own_build(a, &h);
     hasher_string(&h, request->entry_digest);
     hasher_string(&h, request->platform);
-    return hasher_finish(&h);
-}
-
-static hash_key text_key(const text *t)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, t->bytes, t->length);
     return hasher_finish(&h);
 }
 
@@ -118,17 +111,16 @@ static void remember(job *j)
 
 static bool lower(job *j)
 {
-    lowered made = {0};
-    j->status = lower_program(j->a, j->request, j->target, &made);
+    j->status = lower_program(j->a, j->request, j->target, &j->made);
     if (!status_ok(j->status))
         return false;
-    j->text = made.text;
-    j->variant = (manifest_variant){.c_text = text_key(&j->text.c),
+    const frontend_result *result = &j->made.result;
+    j->variant = (manifest_variant){.c_text = text_key(&j->made.text.c),
                                     .from_annotations = j->request->args == NULL};
-    j->variant.pattern.items = made.result.pattern.items;
-    j->variant.pattern.count = made.result.pattern.count;
-    j->variant.facts.items = made.result.facts.items;
-    j->variant.facts.count = made.result.facts.count;
+    j->variant.pattern.items = result->pattern.items;
+    j->variant.pattern.count = result->pattern.count;
+    j->variant.facts.items = result->facts.items;
+    j->variant.facts.count = result->facts.count;
     return true;
 }
 
@@ -138,55 +130,13 @@ static const char *build(job *j, hash_key back, bool *hit, bool *temporary)
 {
     j->build.cache = &j->cache;
     j->build.tools = &j->tools;
-    j->build.text = &j->text;
+    j->build.text = &j->made.text;
     const char *directory = build_object(&j->build, back, hit, temporary);
     j->status = j->build.status;
     return directory;
 }
 
-/* ---- results ---- */
-
-static bool copy_facts(const manifest_variant *from, compile_output *to)
-{
-    to->facts = alloc_zeroed(from->facts.count + 1, (int64_t)sizeof *to->facts);
-    if (to->facts == NULL)
-        return false;
-    for (int64_t i = 0; i < from->facts.count; i++) {
-        const frontend_fact *fact = &from->facts.items[i];
-        char *name = alloc_strdup(fact->name);
-        char *value = alloc_strdup(fact->value);
-        to->facts[i] = (frontend_fact){fact->function, name, value};
-        to->fact_count++;
-        if (name == NULL || value == NULL)
-            return false;
-    }
-    return true;
-}
-
-static bool copy_pattern(const manifest_variant *from, compile_output *to)
-{
-    to->pattern = alloc_zeroed(from->pattern.count + 1, (int64_t)sizeof *to->pattern);
-    if (to->pattern == NULL)
-        return false;
-    if (from->pattern.count > 0)
-        memcpy(to->pattern, from->pattern.items, (size_t)from->pattern.count * sizeof *to->pattern);
-    to->pattern_count = (int32_t)from->pattern.count;
-    to->from_annotations = from->from_annotations;
-    return true;
-}
-
-static bool fill_output(job *j, const char *directory)
-{
-    compile_output *output = j->output;
-    output->directory = alloc_strdup(directory);
-    output->object_path = alloc_printf("%s/" PROGRAM_OBJECT, directory);
-    if (output->directory != NULL && output->object_path != NULL &&
-        copy_facts(&j->variant, output) && copy_pattern(&j->variant, output))
-        return true;
-    pypto_status_clear(&j->status);
-    j->status = diag_no_memory();
-    return false;
-}
+/* ---- what the caller gets ---- */
 
 /* PYPTO_DUMP=ir,c: both as they are kept, so that hits show them too. */
 static void dump(job *j, const char *directory, const char *word, const char *file)
@@ -198,10 +148,19 @@ static void dump(job *j, const char *directory, const char *word, const char *fi
         fputs(content, stderr);
 }
 
+static void out_of_memory(job *j)
+{
+    pypto_status_clear(&j->status);
+    j->status = diag_no_memory();
+}
+
 static bool finish(job *j, const char *directory)
 {
-    if (!fill_output(j, directory))
+    if (!results_place(j->output, directory) || !results_variant(j->output, &j->variant) ||
+        !results_stages(&j->output->stages, &j->made)) {
+        out_of_memory(j);
         return false;
+    }
     dump(j, directory, "ir", PROGRAM_IR);
     dump(j, directory, "c", PROGRAM_C);
     return true;
@@ -230,8 +189,9 @@ static bool try_hit(job *j)
     return finish(j, directory);
 }
 
-static void compile(job *j)
+static void compile(void *context)
 {
+    job *j = context;
     int64_t start = os_now_ns();
     compile_output *output = j->output;
     j->status = toolchain_find(j->a, &j->tools);
@@ -262,64 +222,77 @@ static void compile(job *j)
     build_keep(&j->build); /* the output's now, or published */
 }
 
-/* Runs the job with a way back for exhausted memory. A function of its own: the job must not be a
- * local of the function that setjmp returns to twice. */
-static void compile_guarded(void *context)
+static void only_lower(void *context)
 {
     job *j = context;
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0) {
+    if (lower(j) && !results_texts(j->texts, &j->made))
+        out_of_memory(j);
+}
+
+/* Constants are folded as the program would compute them: not as the caller's thread does, which may flush denormals. */
+static pypto_status run(job *j, void (*steps)(void *job))
+{
+    const compile_request *request = j->request;
+    j->status = STATUS_OK;
+    j->target = platform_find(request->platform);
+    if (j->target == NULL)
+        return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
+                           request->platform, platform_names());
+    j->a = arena_create();
+    if (j->a == NULL)
+        return diag_no_memory();
+    j->build = (build_job){.a = j->a,
+                           .waiting = request->waiting,
+                           .waiting_context = request->waiting_context,
+                           .status = STATUS_OK};
+    fenv_t callers;
+    fegetenv(&callers);
+    fesetenv(FE_DFL_ENV);
+    if (!arena_guard(j->a, steps, j)) {
         build_set_waiting(&j->build, false);
-        pypto_status_clear(&j->status);
-        j->status = diag_no_memory();
-        return;
+        out_of_memory(j);
     }
-    arena_set_recovery(j->a, &recovery);
-    compile(j);
+    fesetenv(&callers);
+    build_drop(&j->build);
+    arena_destroy(j->a);
+    return j->status;
 }
 
 pypto_status compile_program(const compile_request *request, compile_output *output)
 {
     *output = (compile_output){0};
-    job j = {.request = request, .output = output, .status = STATUS_OK};
-    j.target = platform_find(request->platform);
-    if (j.target == NULL)
-        return diag_status(DIAG_BAD_PLATFORM, NULL, "Invalid platform '%s'; there are %s",
-                           request->platform, platform_names());
-    j.a = arena_create();
-    if (j.a == NULL)
-        return diag_no_memory();
-    j.build = (build_job){.a = j.a,
-                          .waiting = request->waiting,
-                          .waiting_context = request->waiting_context,
-                          .status = STATUS_OK};
-    lower_with_default_rounding(compile_guarded, &j);
-    build_drop(&j.build);
-    if (!status_ok(j.status))
+    job j = {.request = request, .output = output};
+    pypto_status status = run(&j, compile);
+    if (!status_ok(status))
         compile_output_clear(output);
-    arena_destroy(j.a);
-    return j.status;
+    return status;
+}
+
+pypto_status compile_lower(const compile_request *request, compile_text *output)
+{
+    *output = (compile_text){0};
+    job j = {.request = request, .texts = output};
+    pypto_status status = run(&j, only_lower);
+    if (!status_ok(status))
+        compile_text_clear(output);
+    return status;
 }
 
 /* ---- later ---- */
 
 typedef struct question {
-    arena *a;
     const compile_output *output;
     const compile_request *request;
     bool answer;
 } question;
 
-static void ask_guarded(question *q)
+static pypto_status ask(arena *a, void *context)
 {
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0) {
-        q->answer = false;
-        return;
-    }
-    arena_set_recovery(q->a, &recovery);
-    q->answer = serves(q->a, q->request, q->output->from_annotations, q->output->pattern,
-                       q->output->pattern_count, q->output->facts, q->output->fact_count);
+    question *q = context;
+    const compile_output *output = q->output;
+    q->answer = serves(a, q->request, output->from_annotations, output->pattern,
+                       output->pattern_count, output->facts, output->fact_count);
+    return STATUS_OK;
 }
 
 bool compile_still_serves(const compile_output *output, const compile_request *request)
@@ -327,34 +300,8 @@ bool compile_still_serves(const compile_output *output, const compile_request *r
     if (!os_file_exists(
             output->object_path)) /* the cache was cleared: new workers could not load it */
         return false;
-    question q = {arena_create(), output, request, false};
-    if (q.a != NULL)
-        ask_guarded(&q);
-    arena_destroy(q.a);
+    question q = {output, request, false};
+    pypto_status status = arena_run(ask, &q);
+    pypto_status_clear(&status);
     return q.answer;
-}
-
-/* Facts on the heap own their strings, though the type says const: the front end's do not. */
-static void free_string(const char *string)
-{
-    union {
-        const char *borrowed;
-        void *owned;
-    } pointer = {.borrowed = string};
-    alloc_free(pointer.owned);
-}
-
-void compile_output_clear(compile_output *output)
-{
-    if (output->temporary && output->directory != NULL)
-        os_remove_tree(output->directory);
-    for (int32_t i = 0; i < output->fact_count; i++) {
-        free_string(output->facts[i].name);
-        free_string(output->facts[i].value);
-    }
-    alloc_free(output->facts);
-    alloc_free(output->pattern);
-    alloc_free(output->object_path);
-    alloc_free(output->directory);
-    *output = (compile_output){0};
 }

@@ -32,12 +32,24 @@ typedef struct compile_request {
     const frontend_arg *args; /* NULL: from annotations alone */
     int32_t arg_count;
     const char *platform;
-    bool stages; /* compile_lower(): the IR behind each pass, too */
+    bool stages; /* keep the IR behind each pass */
     /* Called with true before and false after a long wait (the C compiler), on the calling thread.
      */
     void (*waiting)(void *context, bool begins);
     void *waiting_context;
 } compile_request;
+
+/* The IR behind a pass. */
+typedef struct compile_stage {
+    const char *name; /* "front_end", or that of the pass; static */
+    char *ir;
+} compile_stage;
+
+/* In the order of the passes, on the heap. */
+typedef struct compile_stages {
+    compile_stage *items;
+    int32_t count;
+} compile_stages;
 
 /* A finished compile: heap-owned, released by compile_output_clear(). Facts and pattern let the
  * caller ask later whether the same program still serves. */
@@ -54,30 +66,25 @@ typedef struct compile_output {
     frontend_arg *pattern; /* one per argument of the entry; dynamic extents are -1 */
     int32_t pattern_count;
     bool from_annotations; /* compiled without sample arguments */
+    compile_stages stages; /* of a program that was lowered now, if they were asked for */
 } compile_output;
 
 PYPTO_NODISCARD pypto_status compile_program(const compile_request *request, compile_output *output)
     EXPORTED(compile_program);
 
-/* The IR behind a pass. */
-typedef struct compile_stage {
-    const char *name; /* "front_end", or that of the pass; static */
-    char *ir;
-} compile_stage;
-
 /* What a program is compiled from, on the heap, released by compile_text_clear(). */
 typedef struct compile_text {
-    char *c;               /* program.c */
-    char *ir;              /* program.ir: the IR behind all passes */
-    char *description;     /* program.json (describe.c) */
-    compile_stage *stages; /* in their order; none unless they were asked for */
-    int32_t stage_count;
+    char *c;           /* program.c */
+    char *ir;          /* program.ir: the IR behind all passes */
+    char *description; /* program.json (describe.c) */
+    compile_stages stages;
 } compile_text;
 
 /* All of a compile but the C compiler. Touches no cache. */
 PYPTO_NODISCARD pypto_status compile_lower(const compile_request *request, compile_text *output)
     EXPORTED(compile_lower);
 void compile_text_clear(compile_text *output) EXPORTED(compile_text_clear);
+void compile_stages_clear(compile_stages *stages) EXPORTED(compile_stages_clear);
 
 /* The program in a folder that somebody has kept (load.c): its program.so, if it is undamaged and made of its program.c
  * for this machine, else one made now.  Fails (VALUE) when the folder or a file of it could have been written by another

@@ -10,12 +10,11 @@
 #include "codegen/compile.h"
 
 #include "codegen/build.h"
+#include "codegen/results.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/os.h"
-
-#include <string.h>
 
 typedef struct load_job {
     arena *a;
@@ -48,16 +47,6 @@ static bool find_file(load_job *j, const char *name)
     return false;
 }
 
-static void fill(load_job *j, const char *directory)
-{
-    j->output->directory = alloc_strdup(directory);
-    j->output->object_path = alloc_printf("%s/" PROGRAM_OBJECT, directory);
-    if (j->output->directory != NULL && j->output->object_path != NULL)
-        return;
-    pypto_status_clear(&j->status);
-    j->status = diag_no_memory();
-}
-
 static bool read_text(load_job *j, const char *name, text *t)
 {
     *t = (text){.a = j->a};
@@ -75,14 +64,6 @@ static bool read_text(load_job *j, const char *name, text *t)
     return true;
 }
 
-static hash_key content_key(const text *t)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, t->bytes, t->length);
-    return hasher_finish(&h);
-}
-
 /* Its object is in the cache, or comes there. */
 static void place_object(load_job *j, hash_key back)
 {
@@ -95,15 +76,18 @@ static void place_object(load_job *j, hash_key back)
         cache_trim(&j->cache);
     if (directory == NULL)
         return;
-    fill(j, directory);
-    if (!status_ok(j->status))
+    if (!results_place(j->output, directory)) {
+        pypto_status_clear(&j->status);
+        j->status = diag_no_memory();
         return;
+    }
     j->output->temporary = temporary;
     build_keep(&j->build);
 }
 
-static void load(load_job *j)
+static void load(void *context)
 {
+    load_job *j = context;
     if (!os_is_trusted(j->directory, true)) {
         j->status = diag_status(DIAG_BAD_ARTIFACT, trust_hint,
                                 "nothing is loaded from %s: it is no directory, belongs to another "
@@ -134,22 +118,8 @@ static void load(load_job *j)
     j->build.tools = &j->tools;
     j->build.text = &j->text;
     j->build.object = whole ? &j->object : NULL;
-    const hash_key front = content_key(&j->text.c);
-    place_object(j, build_key(front, whole ? content_key(&j->object) : j->tools.identity));
-}
-
-/* With a way back for exhausted memory. */
-static void load_guarded(load_job *j)
-{
-    jmp_buf recovery;
-    if (setjmp(recovery) != 0) {
-        build_set_waiting(&j->build, false);
-        pypto_status_clear(&j->status);
-        j->status = diag_no_memory();
-        return;
-    }
-    arena_set_recovery(j->a, &recovery);
-    load(j);
+    const hash_key front = text_key(&j->text.c);
+    place_object(j, build_key(front, whole ? text_key(&j->object) : j->tools.identity));
 }
 
 pypto_status compile_load(const char *directory, void (*waiting)(void *context, bool begins),
@@ -162,7 +132,11 @@ pypto_status compile_load(const char *directory, void (*waiting)(void *context, 
         return diag_no_memory();
     j.build = (build_job){
         .a = j.a, .waiting = waiting, .waiting_context = waiting_context, .status = STATUS_OK};
-    load_guarded(&j);
+    if (!arena_guard(j.a, load, &j)) {
+        build_set_waiting(&j.build, false);
+        pypto_status_clear(&j.status);
+        j.status = diag_no_memory();
+    }
     build_drop(&j.build);
     if (!status_ok(j.status))
         compile_output_clear(output);

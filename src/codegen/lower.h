@@ -22,8 +22,4 @@ typedef struct lowered {
 PYPTO_NODISCARD pypto_status lower_program(arena *a, const compile_request *request,
                                            const platform *target, lowered *out);
 
-/* Runs steps that may leave by a jump only to a place inside of them. Constants are folded as the program would compute them:
- * not as the caller's thread does, which may flush denormals. */
-void lower_with_default_rounding(void (*steps)(void *context), void *context);
-
 #endif

@@ -305,28 +305,32 @@ static pypto_status greet_rank(pypto_worker *w, int32_t rank)
     return no_good(w, rank, ANSWER_NONE, ASKED_TO_START, NULL);
 }
 
-pypto_status start_ranks(pypto_worker *w, const char *title)
+typedef struct starting {
+    pypto_worker *w;
+    const char *title;
+} starting;
+
+static pypto_status start_all(arena *a, void *context)
 {
+    const starting *all = context;
+    pypto_worker *w = all->w;
     const int64_t deadline = os_now_ns() + w->startup_timeout_ns;
-    arena *a = arena_create();
-    jmp_buf out_of_memory;
-    if (a == NULL)
-        return diag_no_memory();
-    if (setjmp(out_of_memory) != 0) {
-        arena_destroy(a);
-        return diag_no_memory();
-    }
-    arena_set_recovery(a, &out_of_memory);
     const char *program = NULL;
     pypto_status status =
         w->start == PYPTO_START_EXEC ? find_worker_program(a, &program) : STATUS_OK;
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
-        status = start_rank(w, rank, program, title);
+        status = start_rank(w, rank, program, all->title);
     for (int32_t rank = 0; status_ok(status) && rank < w->device_count; ++rank)
         status = greet_rank(w, rank);
     if (status_ok(status))
         status = answers_await(w, 0, w->device_count, deadline, ASKED_TO_START);
-    arena_destroy(a);
+    return status;
+}
+
+pypto_status start_ranks(pypto_worker *w, const char *title)
+{
+    starting all = {w, title};
+    pypto_status status = arena_run(start_all, &all);
     if (!status_ok(status))
         workers_kill(w);
     return status;

@@ -189,23 +189,6 @@ static void stamp_now(char *stamp, size_t bytes)
 
 /* ---- what the host calls ---- */
 
-/* Runs `step` with an arena, which may jump away when memory is exhausted. */
-static pypto_status with_arena(pypto_status (*step)(arena *a, void *context), void *context)
-{
-    arena *a = arena_create();
-    jmp_buf out_of_memory;
-    if (a == NULL)
-        return diag_no_memory();
-    if (setjmp(out_of_memory) != 0) {
-        arena_destroy(a);
-        return diag_no_memory();
-    }
-    arena_set_recovery(a, &out_of_memory);
-    pypto_status status = step(a, context);
-    arena_destroy(a);
-    return status;
-}
-
 static pypto_status prepare(arena *a, void *context)
 {
     const pypto_records *wanted = context;
@@ -280,21 +263,21 @@ static pypto_status fill_times(arena *a, void *context)
 pypto_status trace_prepare(const pypto_records *wanted)
 {
     pypto_records copy = *wanted;
-    return with_arena(prepare, &copy);
+    return arena_run(prepare, &copy);
 }
 
 pypto_status trace_write(const pld_program *table, const pypto_records *wanted,
                          trace_log *const *logs, int32_t rank_count, int32_t consumer_count)
 {
     request asked = {table, wanted, logs, rank_count, consumer_count, NULL, 0};
-    return with_arena(write_files, &asked);
+    return arena_run(write_files, &asked);
 }
 
 pypto_status trace_times(const pld_program *table, trace_log *const *logs, int32_t rank_count,
                          pypto_dispatch_times **times, int32_t *count)
 {
     request asked = {table, NULL, logs, rank_count, rank_count, NULL, 0};
-    pypto_status status = with_arena(fill_times, &asked);
+    pypto_status status = arena_run(fill_times, &asked);
     *times = asked.times;
     *count = asked.count;
     return status;

@@ -151,6 +151,23 @@ def test_stages_of_other_compiles(tmp_path):
     assert {name for name in tree(tmp_path / "skips") if "passes" in name} == {"passes_dump/mine.ir"}
 
 
+def test_a_new_program_is_lowered_once(tmp_path, monkeypatch):
+    """Its stages are those of the compile; one that the cache has is lowered for them."""
+    lowered = []
+    lower = pypto._core.lower
+    monkeypatch.setattr(pypto._core, "lower", lambda *args: lowered.append(args) or lower(*args))
+    monkeypatch.setenv("PYPTO_CACHE_DIR", str(tmp_path / "cache"))
+    settings, host = config(2), from_text(SCALE)["host"]
+    settings.dump_passes = True
+    first = host.compile(rows(2), rows(2), config=settings)
+    assert dumps(0, 7) < tree(first) and not lowered
+    host._programs.clear()
+    again = host.compile(rows(2), rows(2), config=settings)
+    assert dumps(0, 7) < tree(again) and len(lowered) == 1
+    ir.compile(Double, tmp_path / "out", platform="cpu", skip_ptoas=True)
+    assert len(lowered) == 2
+
+
 def test_skip_ptoas_with_several_orchestrations(tmp_path):
     compiled = ir.compile(AddAndSub, tmp_path / "out", platform="cpu", skip_ptoas=True)
     for name in ("add", "sub"):

@@ -1,6 +1,7 @@
 /* The arena and the arrays on it: alignment, zeroing, growth, the jump when memory is exhausted. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/diag.h"
 #include "base/vec.h"
 
 #include <setjmp.h>
@@ -110,6 +111,63 @@ static void exhausted_memory_jumps(void **state)
     assert_false(jumps(PRINTF));
 }
 
+typedef struct guarded {
+    int begun, ended;
+    bool inner; /* what the guard inside of it has answered */
+} guarded;
+
+static void too_much(void *context)
+{
+    guarded *g = context;
+    g->begun++;
+    arena_alloc(a, INT64_MAX);
+    g->ended++;
+}
+
+static void too_much_inside(void *context)
+{
+    guarded *g = context;
+    g->inner = arena_guard(a, too_much, g);
+    arena_alloc(a, 8);
+    g->ended++;
+    arena_alloc(a, INT64_MAX); /* leaves these steps, not those that are over */
+    g->ended++;
+}
+
+static void guards_end_steps_that_find_no_memory(void **state)
+{
+    (void)state;
+    guarded g = {.inner = true};
+    assert_false(arena_guard(a, too_much_inside, &g));
+    assert_false(g.inner);
+    assert_int_equal(g.begun, 1);
+    assert_int_equal(g.ended, 1);
+}
+
+static pypto_status take_bytes(arena *own, void *context)
+{
+    const int64_t *bytes = context;
+    arena_alloc(own, *bytes);
+    return diag_status(DIAG_BAD_PLATFORM, NULL, "the step's own");
+}
+
+static void runs_fail_as_their_step_does(void **state)
+{
+    (void)state;
+    int64_t few = 8, many = INT64_MAX;
+    pypto_status status = arena_run(take_bytes, &few);
+    assert_string_equal(status.diagnostics->message, "the step's own");
+    pypto_status_clear(&status);
+    status = arena_run(take_bytes, &many);
+    assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+    pypto_status_clear(&status);
+    alloc_fail_at(1); /* no arena */
+    status = arena_run(take_bytes, &few);
+    assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+    pypto_status_clear(&status);
+    alloc_fail_at(0);
+}
+
 static void creation_can_fail(void **state)
 {
     (void)state;
@@ -127,6 +185,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(strings, make_arena, drop_arena),
         cmocka_unit_test_setup_teardown(arrays_grow, make_arena, drop_arena),
         cmocka_unit_test_setup_teardown(exhausted_memory_jumps, make_arena, drop_arena),
+        cmocka_unit_test_setup_teardown(guards_end_steps_that_find_no_memory, make_arena,
+                                        drop_arena),
+        cmocka_unit_test(runs_fail_as_their_step_does),
         cmocka_unit_test(creation_can_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

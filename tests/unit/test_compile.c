@@ -205,6 +205,37 @@ static void each_level_hits_by_itself(void **state)
     alloc_free(object);
 }
 
+/* Those of a program that is lowered for the compile, not of one that the cache has; the last is program.ir. */
+static void stages_are_kept_when_asked_for(void **state)
+{
+    (void)state;
+    project p;
+    compile_output output;
+    compile_text texts;
+    open_project(&p, SEED("8"), 8);
+    p.request.stages = true;
+    expect_compiled(compile_lower(&p.request, &texts));
+    expect_compiled(compile_program(&p.request, &output));
+    assert_true(texts.stages.count > 1);
+    assert_int_equal(output.stages.count, texts.stages.count);
+    for (int32_t i = 0; i < texts.stages.count; i++) {
+        assert_string_equal(output.stages.items[i].name, texts.stages.items[i].name);
+        assert_string_equal(output.stages.items[i].ir, texts.stages.items[i].ir);
+    }
+    assert_string_equal(output.stages.items[output.stages.count - 1].ir, texts.ir);
+    compile_output_clear(&output);
+    compile_text_clear(&texts);
+    expect_compiled(compile_program(&p.request, &output));
+    assert_true(output.front_hit);
+    assert_int_equal(output.stages.count, 0);
+    compile_output_clear(&output);
+    p.request.stages = false;
+    expect_compiled(compile_lower(&p.request, &texts));
+    assert_int_equal(texts.stages.count, 0);
+    compile_text_clear(&texts);
+    arena_destroy(p.a);
+}
+
 static void only_dynamic_extents_are_free(void **state)
 {
     (void)state;
@@ -778,6 +809,7 @@ int main(void)
         CASE(the_second_compile_is_a_hit),
         CASE(a_changed_constant_is_a_miss),
         CASE(each_level_hits_by_itself),
+        CASE(stages_are_kept_when_asked_for),
         CASE(only_dynamic_extents_are_free),
         CASE(another_platform_is_another_entry),
         CASE(corrupt_manifests_are_rewritten),

@@ -196,28 +196,28 @@ def _sources(
     program: Program, entry: Function, platform: str, skips: bool, dumps: PassDumpLevel
 ) -> tuple[Sources, BaseException | None]:
     """Compiles one entry. When the C compiler fails, what it was given and the failure."""
-    made, failure = _made(program, entry, platform, skips)
-    if dumps:
-        names = parameter_names(entry)
-        made.dump(_core.lower(entry, names, None, platform, True)[3], dumps)
-    return made, failure
-
-
-def _made(
-    program: Program, entry: Function, platform: str, skips: bool
-) -> tuple[Sources, BaseException | None]:
     names = parameter_names(entry)
     known = program._programs.setdefault((platform, entry.name), [])
-    if skips:
-        return Sources(_core.lower(entry, names, None, platform)[:3], None), None
-    try:
-        return Sources.of(_compiled(entry, known, names, None, platform)), None
-    except CompilerError as failure:
+    made: Sources | None = None
+    failure: BaseException | None = None
+    stages: list[tuple[str, str]] = []
+    if not skips:
         try:
-            texts = _core.lower(entry, names, None, platform)[:3]
+            native = _compiled(entry, known, names, None, platform, bool(dumps))
+            made, stages = Sources.of(native), native.take_stages()
+        except CompilerError as problem:
+            failure = problem
+    if made is None or dumps and not stages:
+        try:
+            c, ir, description, stages = _core.lower(entry, names, None, platform, bool(dumps))
         except Error:
-            raise failure from None
-        return Sources(texts, None), failure
+            if failure is not None:
+                raise failure from None
+            raise
+        made = made or Sources((c, ir, description), None)
+    if dumps:
+        made.dump(stages, dumps)
+    return made, failure
 
 
 def parameter_names(entry: Function) -> tuple[str, ...]:
