@@ -2,8 +2,9 @@
  *
  * compile() turns Python arguments into what the front end knows of them (element type and shape),
  * looks for a program among those of the function that still serves, and asks the compile driver
- * otherwise. The GIL is released while the C compiler runs. */
+ * otherwise. While the C compiler runs the GIL is released, and Ctrl-C ends it. */
 #include "base/settings.h"
+#include "embedder.h"
 #include "program.h"
 
 #include <stdio.h>
@@ -117,11 +118,15 @@ static PyObject *new_program(core_state *state, PyObject *function, PyObject *pr
     }
     frontend_embedder embedder = embedding_interface(&e);
     request->embedder = &embedder;
-    request->waiting = embedding_waiting;
-    request->waiting_context = &e;
+    compiler_wait wait = compiler_wait_new();
+    request->waiting = compiler_waiting;
+    request->waiting_context = &wait;
+    request->interrupts = &wait.interrupts;
     pypto_status status = compile_program(request, &((program_object *)self)->output);
+    if (PyErr_Occurred()) /* the wait for the C compiler was interrupted */
+        hold_back(&e);
     const bool noted = subs_note((program_object *)self, e.functions);
-    /* Ctrl-C also ends the C compiler; its failure then is no news. */
+    /* A Ctrl-C that has ended the C compiler: its failure then is no news. */
     bool good = embedding_end(&e) && noted && PyErr_CheckSignals() == 0;
     if (good && !status_ok(status)) {
         errors_raise(&status);
@@ -312,23 +317,11 @@ PyObject *program_lower(PyObject *module, PyObject *args)
 
 /* ---- programs that were kept ---- */
 
-/* While the C compiler runs, the GIL is released. */
-static void release_while_waiting(void *context, bool begins)
-{
-    PyThreadState **thread = context;
-    if (begins) {
-        *thread = PyEval_SaveThread();
-    } else if (*thread != NULL) {
-        PyEval_RestoreThread(*thread);
-        *thread = NULL;
-    }
-}
-
 /* load(directory) */
 PyObject *program_load(PyObject *module, PyObject *args)
 {
     PyObject *path = NULL;
-    PyThreadState *thread = NULL;
+    compiler_wait wait = compiler_wait_new();
     if (!PyArg_ParseTuple(args, "O&:load", PyUnicode_FSConverter, &path))
         return NULL;
     if (!check_settings()) {
@@ -340,8 +333,8 @@ PyObject *program_load(PyObject *module, PyObject *args)
     if (directory != NULL) {
         program_object *program = (program_object *)self;
         pypto_status status =
-            compile_load(directory, release_while_waiting, &thread, &program->output);
-        bool good = PyErr_CheckSignals() == 0;
+            compile_load(directory, compiler_waiting, &wait, &wait.interrupts, &program->output);
+        bool good = PyErr_Occurred() == NULL && PyErr_CheckSignals() == 0;
         if (good && !status_ok(status)) {
             errors_raise(&status);
             good = false;

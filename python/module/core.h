@@ -84,8 +84,7 @@ typedef struct embedding {
     PyObject *keep;                                   /* list, owned */
     PyObject *functions;                              /* list of JITFunction by number, owned */
     PyObject *error_type, *error_value, *error_trace; /* as PyErr_Fetch gives them */
-    const char *raised;    /* by the script's code, while a name was looked up; on `keep` */
-    PyThreadState *thread; /* not NULL while the GIL is released */
+    const char *raised; /* by the script's code, while a name was looked up; on `keep` */
 } embedding;
 
 /* On failure there is nothing to end. */
@@ -93,8 +92,6 @@ bool embedding_begin(embedding *e, core_state *state, PyObject *entry);
 frontend_embedder embedding_interface(embedding *e);
 /* The number of a DSL function; a new one when it comes up for the first time. */
 int32_t embedding_number(embedding *e, PyObject *jit);
-/* For compile_request.waiting: releases the GIL while the C compiler runs. */
-void embedding_waiting(void *context, bool begins);
 /* Releases everything. False when a callback met an exception; it is set again. */
 bool embedding_end(embedding *e);
 /* Text of a line of a source file, on the arena; NULL when unknown or an exception is set. */

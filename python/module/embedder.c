@@ -25,7 +25,6 @@ bool embedding_begin(embedding *e, core_state *state, PyObject *entry)
 
 bool embedding_end(embedding *e)
 {
-    embedding_waiting(e, false); /* exhausted memory may have cut the wait short */
     Py_CLEAR(e->keep);
     Py_CLEAR(e->functions);
     if (e->error_type == NULL)
@@ -257,15 +256,4 @@ frontend_embedder embedding_interface(embedding *e)
         .warn = embed_warn,
         .line_text = embed_line_text,
     };
-}
-
-void embedding_waiting(void *context, bool begins)
-{
-    embedding *e = context;
-    if (begins) {
-        e->thread = PyEval_SaveThread();
-    } else if (e->thread != NULL) {
-        PyEval_RestoreThread(e->thread);
-        e->thread = NULL;
-    }
 }

@@ -77,6 +77,17 @@ void waiting_resume(void);
 /* For pypto_worker_options.interrupted: runs Python's signal handlers; true when one raised. The exception is then
  * set when waiting_end() returns. */
 bool waiting_interrupted(void *context);
+/* A wait of this thread for the C compiler: the GIL is released, and what interrupts a call ends the compiler. */
+typedef struct compiler_wait {
+    waiting before;
+    os_interrupts
+        interrupts; /* for the request: compiler_wait_new() and compiler_waiting() fill it */
+} compiler_wait;
+
+compiler_wait compiler_wait_new(void);
+/* For compile_request.waiting; `context` is a compiler_wait. When the wait was interrupted, the exception is set behind
+ * the compile. */
+void compiler_waiting(void *context, bool begins);
 /* abandon(threads): the interpreter ends in this thread and leaves those to themselves. All others that wait, now or
  * later, are interrupted by SystemExit. */
 PyObject *waiting_abandon(PyObject *module, PyObject *threads);

@@ -8,6 +8,7 @@
  *
  * Python leaves daemon threads alone when it ends. One that waits here has the set's turn, without which the set cannot be
  * closed; so such threads are interrupted first. */
+#include "process/waiting.h"
 #include "program.h"
 
 /* Of this thread's innermost call; NULL outside of calls. */
@@ -49,6 +50,28 @@ bool waiting_interrupted(void *context)
     const bool raised = PyErr_Occurred() != NULL || PyErr_CheckSignals() < 0;
     waiting_resume();
     return raised;
+}
+
+/* ---- the C compiler ---- */
+
+compiler_wait compiler_wait_new(void)
+{
+    return (compiler_wait){.interrupts = {.event = -1, .asked = waiting_interrupted}};
+}
+
+/* Without an event, of which there may be too many, only a signal that comes during the compiler's poll() is seen. */
+void compiler_waiting(void *context, bool begins)
+{
+    compiler_wait *wait = context;
+    if (begins) {
+        wait->before = waiting_begin();
+        wait->interrupts.event = host_event_create();
+        (void)host_relay_begin(wait->interrupts.event);
+    } else {
+        host_relay_end(wait->interrupts.event);
+        os_close(&wait->interrupts.event);
+        waiting_end(wait->before);
+    }
 }
 
 /* ---- the end of the interpreter ---- */

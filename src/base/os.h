@@ -99,11 +99,20 @@ os_names os_folder_list(arena *a, const char *root, const char *name);
 /* The full path of a program found in $PATH (or of `name` itself when it has a slash), or NULL. */
 char *os_find_program(arena *a, const char *name);
 
+/* How a wait can be ended from outside. */
+typedef struct os_interrupts {
+    int event; /* an eventfd, non-blocking: readable when it is worth asking; -1: signals alone are */
+    bool (*asked)(void *context); /* whether to give up; on the waiting thread */
+    void *context;
+} os_interrupts;
+
 /* Runs a program without a shell, standard input empty, output and errors together in *output (on
  * the arena, at most 64 KiB of it). *exit_code is the exit code, 128 + signal, or -1 when nobody
  * can know it (the calling program ignores SIGCHLD or reaped our child): then judge by what the
- * program left. Interrupted calls go on. */
-PYPTO_NODISCARD pypto_status os_run(arena *a, const char *const *argv, char **output,
+ * program left. Interrupted system calls go on, unless `interrupts` (which may be NULL) says to give up: then the
+ * program and those that it has started are ended, and the status is CANCELLED. */
+PYPTO_NODISCARD pypto_status os_run(arena *a, const char *const *argv,
+                                    const os_interrupts *interrupts, char **output,
                                     int32_t *exit_code);
 
 /* The path of the file behind a descriptor, if there is one and it still leads to that file. */
@@ -123,7 +132,7 @@ int os_high_fd(int fd);
  * ENOSYS or EPERM where the kernel or its sandbox has no pidfds. */
 int os_open_pidfd(int64_t pid);
 /* Closes and sets -1. Accepts -1. */
-void os_close(int *fd);
+void os_close(int *fd) EXPORTED(os_close);
 
 /* Which file an open descriptor is of; {0, 0} for one that is not open. */
 typedef struct os_file_id {

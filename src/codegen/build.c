@@ -1,6 +1,6 @@
 /* Building objects. In a folder beside their later place in the cache, which is then renamed; when the cache takes
  * nothing (read-only, full, another user's), in a temporary folder of this process. A full disk and a complaint of
- * the compiler are told apart by whether the folder takes files at all. */
+ * the compiler are told apart by whether the folder takes files at all. Of a build that was interrupted nothing is left. */
 #include "codegen/build.h"
 
 #include "base/alloc.h"
@@ -113,10 +113,15 @@ static pypto_status make_object(build_job *j, const char *kept)
     if (j->object != NULL)
         return os_write_file(object_path, j->object->bytes, j->object->length);
     build_set_waiting(j, true);
-    pypto_status status =
-        toolchain_run(j->a, j->tools, c_path, object_path, kept_path, j->edited != NULL);
+    pypto_status status = toolchain_run(j->a, j->tools, c_path, object_path, kept_path,
+                                        j->edited != NULL, j->interrupts);
     build_set_waiting(j, false);
     return status;
+}
+
+static bool was_interrupted(const build_job *j)
+{
+    return j->status.kind == PYPTO_ERROR_INTERRUPTED;
 }
 
 /* Builds in the cache. False: the cache does not take it; nothing is left of the attempt. */
@@ -129,7 +134,7 @@ static bool build_in_cache(build_job *j, hash_key back)
     j->status = write_sources(j);
     if (status_ok(j->status))
         j->status = make_object(j, failed != NULL ? failed : j->folder);
-    if (status_ok(j->status))
+    if (status_ok(j->status) || was_interrupted(j))
         return true;
     if (!takes_files(j, j->folder)) {
         j->trouble = arena_strdup(j->a, j->status.diagnostics->message);
@@ -158,7 +163,8 @@ static bool build_privately(build_job *j)
         (void)cache_seal(j->a, j->folder);
         return true;
     }
-    build_keep(j); /* as above */
+    if (!was_interrupted(j))
+        build_keep(j); /* as above */
     return false;
 }
 

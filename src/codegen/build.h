@@ -25,6 +25,7 @@ typedef struct build_job {
     /* Called with true before and false after a long wait (the C compiler), on the calling thread. */
     void (*waiting)(void *context, bool begins);
     void *waiting_context;
+    const os_interrupts *interrupts; /* what ends that wait; looked at when it has begun; or NULL */
     bool is_waiting;
     char *folder; /* heap; goes away with build_drop(), unless it has been published; or NULL */
     const char *trouble; /* why the cache took nothing */

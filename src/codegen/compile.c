@@ -244,6 +244,7 @@ static pypto_status run(job *j, void (*steps)(void *job))
     j->build = (build_job){.a = j->a,
                            .waiting = request->waiting,
                            .waiting_context = request->waiting_context,
+                           .interrupts = request->interrupts,
                            .status = STATUS_OK};
     fenv_t callers;
     fegetenv(&callers);

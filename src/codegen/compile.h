@@ -22,6 +22,7 @@
 #define CODEGEN_COMPILE_H
 
 #include "base/export.h"
+#include "base/os.h"
 #include "frontend/frontend.h"
 
 typedef struct compile_request {
@@ -37,6 +38,8 @@ typedef struct compile_request {
      */
     void (*waiting)(void *context, bool begins);
     void *waiting_context;
+    const os_interrupts
+        *interrupts; /* ends that wait, with CANCELLED; looked at when it has begun; or NULL */
 } compile_request;
 
 /* The IR behind a pass. */
@@ -91,8 +94,8 @@ void compile_stages_clear(compile_stages *stages) EXPORTED(compile_stages_clear)
  * user, is a symbolic link, or when there is no program.c. The output has no facts: it serves no request. */
 PYPTO_NODISCARD pypto_status compile_load(const char *directory,
                                           void (*waiting)(void *context, bool begins),
-                                          void *waiting_context, compile_output *output)
-    EXPORTED(compile_load);
+                                          void *waiting_context, const os_interrupts *interrupts,
+                                          compile_output *output) EXPORTED(compile_load);
 
 /* Whether `output` serves this request too: same argument pattern, every fact still true. A request
  * without arguments is served by what was compiled without them. */

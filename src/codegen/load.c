@@ -123,15 +123,19 @@ static void load(void *context)
 }
 
 pypto_status compile_load(const char *directory, void (*waiting)(void *context, bool begins),
-                          void *waiting_context, compile_output *output)
+                          void *waiting_context, const os_interrupts *interrupts,
+                          compile_output *output)
 {
     *output = (compile_output){0};
     load_job j = {.directory = directory, .output = output, .status = STATUS_OK};
     j.a = arena_create();
     if (j.a == NULL)
         return diag_no_memory();
-    j.build = (build_job){
-        .a = j.a, .waiting = waiting, .waiting_context = waiting_context, .status = STATUS_OK};
+    j.build = (build_job){.a = j.a,
+                          .waiting = waiting,
+                          .waiting_context = waiting_context,
+                          .interrupts = interrupts,
+                          .status = STATUS_OK};
     if (!arena_guard(j.a, load, &j)) {
         build_set_waiting(&j.build, false);
         pypto_status_clear(&j.status);

@@ -296,7 +296,8 @@ static pypto_status refused(arena *a, const toolchain *t, const char *output, in
 }
 
 pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
-                           const char *object_path, const char *kept, bool edited)
+                           const char *object_path, const char *kept, bool edited,
+                           const os_interrupts *interrupts)
 {
     VEC(const char *) argv = {0};
     for (int64_t i = 0; t->command[i] != NULL; i++)
@@ -310,7 +311,7 @@ pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
 
     char *output = NULL;
     int32_t exit_code = 0;
-    pypto_status status = os_run(a, argv.items, &output, &exit_code);
+    pypto_status status = os_run(a, argv.items, interrupts, &output, &exit_code);
     if (!status_ok(status))
         return status;
     if (exit_code == 0 || (exit_code < 0 && os_file_exists(object_path)))

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/export.h"
 #include "base/hash.h"
+#include "base/os.h"
 
 #include <pypto/status.h>
 
@@ -26,9 +27,11 @@ PYPTO_NODISCARD pypto_status toolchain_find(arena *a, toolchain *t) EXPORTED(too
 PYPTO_NODISCARD pypto_status toolchain_headers(arena *a, toolchain *t) EXPORTED(toolchain_headers);
 
 /* Compiles and links one C file to a shared object. On failure the error quotes the compiler and
- * names `kept`, where the C file will be found; `edited`: that one is not as it was emitted. */
+ * names `kept`, where the C file will be found; `edited`: that one is not as it was emitted. It is
+ * CANCELLED when `interrupts`, which may be NULL, ends the compiler. */
 PYPTO_NODISCARD pypto_status toolchain_run(arena *a, const toolchain *t, const char *c_path,
-                                           const char *object_path, const char *kept, bool edited);
+                                           const char *object_path, const char *kept, bool edited,
+                                           const os_interrupts *interrupts);
 
 /* The features of this machine's processor, as far as they decide what -march=native means (cpu.c).
  */

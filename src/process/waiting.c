@@ -58,13 +58,13 @@ void host_relay_all(void)
 
 static void relay(int number, siginfo_t *info, void *context)
 {
-    const int saved = errno;
-    ring_relays();
-    errno = saved;
     if ((relay_previous.sa_flags & SA_SIGINFO) != 0)
         relay_previous.sa_sigaction(number, info, context);
     else
         relay_previous.sa_handler(number);
+    const int saved = errno;
+    ring_relays(); /* afterwards: who wakes up on another thread asks what that handler has noted */
+    errno = saved;
 }
 
 uint32_t host_relay_begin(int event)

@@ -2,12 +2,13 @@
  *
  * Workers write the event descriptor; a dead worker's pidfd (or its channel's hang-up) becomes
  * readable. A signal could arrive just before poll() starts, or on another thread; while a host
- * waits, SIGINT is therefore relayed: our handler writes the event descriptors of all waiting hosts
- * and then calls the handler that was installed before (Python's). Where SIGINT has its default
+ * waits, SIGINT is therefore relayed: our handler calls the one that was installed before (Python's)
+ * and then writes the event descriptors of all waiting hosts. Where SIGINT has its default
  * action nothing is touched. */
 #ifndef PROCESS_WAITING_H
 #define PROCESS_WAITING_H
 
+#include "base/export.h"
 #include "process/process.h"
 
 typedef enum host_wake {
@@ -18,7 +19,7 @@ typedef enum host_wake {
 } host_wake;
 
 /* Eventfd >= 3, non-blocking, close-on-exec; -1 with errno. */
-int host_event_create(void);
+int host_event_create(void) EXPORTED(host_event_create);
 
 /* Ends the host_wait() of that event, or the next one. */
 void host_ring(int event);
@@ -42,7 +43,7 @@ unsigned host_wait_messages(int event, const process *processes, const bool *awa
 /* Between begin and end, SIGINT also rings `event`. Returns the number of signals relayed so far. A
  * signal that came before is the caller's to ask for. Thread-safe; calls of different threads may
  * overlap. */
-uint32_t host_relay_begin(int event);
-void host_relay_end(int event);
+uint32_t host_relay_begin(int event) EXPORTED(host_relay_begin);
+void host_relay_end(int event) EXPORTED(host_relay_end);
 
 #endif

@@ -68,7 +68,7 @@ static bool compiled(arena *a, const char *compiler, const char *const *flags, c
         argv[count++] = *flags++;
     char *said = NULL;
     int32_t code = 0;
-    pypto_status status = os_run(a, argv, &said, &code);
+    pypto_status status = os_run(a, argv, NULL, &said, &code);
     assert_true(status_ok(status));
     if (code != 0)
         fail_msg("%s: %s", compiler, said);

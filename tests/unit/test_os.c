@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -297,7 +298,7 @@ static int32_t run_script(const char *script, char **output)
 {
     const char *argv[] = {"sh", "-c", script, NULL};
     int32_t code = -99;
-    assert_ok(os_run(a, argv, output, &code));
+    assert_ok(os_run(a, argv, NULL, output, &code));
     return code;
 }
 
@@ -313,10 +314,11 @@ static void programs_run(void **state)
     assert_string_equal(output, "end\n");
     const char *spaces[] = {"printf", "%s|", "a b", "*", "$HOME", NULL};
     int32_t code;
-    assert_ok(os_run(a, spaces, &output, &code)); /* no shell */
+    assert_ok(os_run(a, spaces, NULL, &output, &code)); /* no shell */
     assert_string_equal(output, "a b|*|$HOME|");
     const char *missing[] = {"no-such-program-here", NULL};
-    assert_failed(os_run(a, missing, &output, &code), PYPTO_ERROR_SYSTEM, "no-such-program-here");
+    assert_failed(os_run(a, missing, NULL, &output, &code), PYPTO_ERROR_SYSTEM,
+                  "no-such-program-here");
     assert_int_equal(code, -1);
 }
 
@@ -370,7 +372,7 @@ static void run_ignoring_children(void)
     const char *argv[] = {"sh", "-c", "echo kept", NULL};
     char *output;
     int32_t code = -99;
-    CHILD_CHECK(status_ok(os_run(a, argv, &output, &code)));
+    CHILD_CHECK(status_ok(os_run(a, argv, NULL, &output, &code)));
     CHILD_EQUAL(code, -1);
     CHILD_EQUAL(strcmp(output, "kept\n"), 0);
 }
@@ -379,6 +381,83 @@ static void the_exit_code_is_unknown_when_children_are_ignored(void **state)
 {
     (void)state;
     assert_int_equal(child_run(run_ignoring_children), 0);
+}
+
+/* ---- interrupted programs ---- */
+
+static volatile sig_atomic_t told; /* by the program that is to be interrupted */
+static int told_event;
+
+static void tell(int number)
+{
+    (void)number;
+    const uint64_t one = 1;
+    told = 1;
+    ssize_t written = write(told_event, &one, sizeof one);
+    (void)written;
+}
+
+static bool was_told(void *context)
+{
+    ++*(int *)context;
+    return told != 0;
+}
+
+static bool not_at_all(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* Whether a process computes, waits or could do so again: not even a zombie is alive. */
+static bool is_alive(int64_t pid)
+{
+    const char *text = os_read_file(a, arena_printf(a, "/proc/%lld/stat", (long long)pid), NULL);
+    const char *state = text == NULL ? NULL : strrchr(text, ')');
+    return state != NULL && state[2] != 'Z' && state[2] != 'X';
+}
+
+/* A program and its helper, deaf to what is polite. */
+static void an_interrupted_program_ends_with_all_that_it_has_started(void **state)
+{
+    (void)state;
+    const struct sigaction handler = {.sa_handler = tell};
+    struct sigaction usual;
+    struct sigaction ctrl_c; /* a handler of it: else the program would stay in our process group */
+    assert_int_equal(sigaction(SIGUSR1, &handler, &usual), 0);
+    assert_int_equal(sigaction(SIGINT, &handler, &ctrl_c), 0);
+    const char *script = arena_printf(a,
+                                      "trap '' TERM\n"
+                                      "(exec sleep 1000000) &\n"
+                                      "echo $! > %s\n"
+                                      "kill -USR1 %d\n"
+                                      "wait\n",
+                                      in_dir("helper"), (int)getpid());
+    const char *argv[] = {"sh", "-c", script, NULL};
+    int asked = 0;
+    told = 0;
+    told_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const os_interrupts interrupts = {told_event, was_told, &asked};
+    char *output;
+    int32_t code;
+    assert_failed(os_run(a, argv, &interrupts, &output, &code), PYPTO_ERROR_INTERRUPTED,
+                  "sh was interrupted");
+    assert_true(asked >= 1);
+    assert_int_equal(code, 128 + SIGKILL);
+    const char *pid = os_read_file(a, in_dir("helper"), NULL);
+    assert_non_null(pid);
+    while (is_alive(atoll(pid)))
+        os_sleep_ms(1);
+
+    /* Nobody interrupts: it runs to its end, however often somebody is asked. */
+    const char *quiet[] = {"sh", "-c", arena_printf(a, "kill -USR1 %d; exit 7", (int)getpid()),
+                           NULL};
+    const os_interrupts never = {told_event, not_at_all, NULL};
+    assert_ok(os_run(a, quiet, &never, &output, &code));
+    assert_int_equal(code, 7);
+    assert_int_equal(sigaction(SIGUSR1, &usual, NULL), 0);
+    assert_int_equal(sigaction(SIGINT, &ctrl_c, NULL), 0);
+    os_close(&told_event);
 }
 
 static void work_without_standard_descriptors(void)
@@ -393,7 +472,7 @@ static void work_without_standard_descriptors(void)
     const char *argv[] = {"sh", "-c", "echo x; echo y >&2", NULL};
     char *output;
     int32_t code = -99;
-    CHILD_CHECK(status_ok(os_run(a, argv, &output, &code)));
+    CHILD_CHECK(status_ok(os_run(a, argv, NULL, &output, &code)));
     CHILD_EQUAL(code, 0);
     CHILD_EQUAL(strcmp(output, "x\ny\n"), 0);
     CHILD_CHECK(status_ok(os_write_file(arena_printf(a, "%s/w", dir), "w", 1)));
@@ -450,7 +529,7 @@ static void jumps_leak_nothing(void **state)
         if (setjmp(recovery) == 0) {
             alloc_fail_at(n);
             os_read_file(small, path, NULL);
-            pypto_status status = os_run(small, argv, &output, &code);
+            pypto_status status = os_run(small, argv, NULL, &output, &code);
             pypto_status_clear(&status);
         }
         alloc_fail_at(0);
@@ -601,6 +680,7 @@ int main(void)
         OS_TEST(long_output_is_cut_and_does_not_block),
         OS_TEST(background_processes_do_not_hold_the_call),
         OS_TEST(signals_do_not_disturb_runs),
+        OS_TEST(an_interrupted_program_ends_with_all_that_it_has_started),
         OS_TEST(the_exit_code_is_unknown_when_children_are_ignored),
         OS_TEST(closed_standard_descriptors_stay_closed),
         OS_TEST(descriptors),

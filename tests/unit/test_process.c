@@ -620,7 +620,7 @@ static void look_for_leaks(void)
         const char *argv[] = {"sh", "-c", "echo /proc/$$/fd/*", NULL};
         char *output;
         int32_t code = -1;
-        CHILD_CHECK(status_ok(os_run(a, argv, &output, &code)));
+        CHILD_CHECK(status_ok(os_run(a, argv, NULL, &output, &code)));
         CHILD_EQUAL(code, 0);
         int count = 0;
         for (const char *at = strstr(output, "/fd/"); at != NULL; at = strstr(at + 1, "/fd/"))
