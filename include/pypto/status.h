@@ -34,7 +34,8 @@ extern "C" {
     X(PARSER, "ParserError")                          \
     X(SSA_VIOLATION, "SSAViolationError")             \
     X(COLLECTIVE_MISMATCH, "CollectiveMismatchError") \
-    X(LINT, "LintError")
+    X(LINT, "LintError")                              \
+    X(DOMAIN, "DomainError")
 
 typedef enum pypto_error_kind {
     PYPTO_ERROR_NONE = 0,

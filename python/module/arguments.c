@@ -80,6 +80,25 @@ bool arguments_hold(PyObject *values, PyObject *names, const pld_function *funct
     return true;
 }
 
+/* check_kinds(names, arguments, function) */
+PyObject *arguments_check_kinds(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *names, *values;
+    const char *function;
+    if (!PyArg_ParseTuple(args, "O!O!s:check_kinds", &PyTuple_Type, &names, &PyTuple_Type, &values,
+                          &function))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(values); i++) {
+        held_argument held = {0};
+        const bool good = argument_hold(values, names, function, i, &held);
+        tensor_release(&held);
+        if (!good)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static frontend_arg described(const held_argument *held)
 {
     const pypto_argument *argument = &held->argument;

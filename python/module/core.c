@@ -148,6 +148,8 @@ static PyMethodDef core_methods[] = {
      "What a program would be compiled from: no cache, no C compiler."},
     {"load", program_load, METH_VARARGS,
      "load(directory) -> Program\n\nThe program in a folder that was kept."},
+    {"check_kinds", arguments_check_kinds, METH_VARARGS,
+     "check_kinds(names, arguments, function)\n\nRaises for the first that is neither a tensor nor a number."},
     {"refuse", errors_refuse_at, METH_VARARGS,
      "refuse(code, message, hint, file, line, column, end_column, source)\n\n"
      "Raises a diagnostic that the package itself has found."},

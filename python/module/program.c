@@ -5,6 +5,7 @@
  * A Program is immutable but for its handle on the loaded code, which it opens at first use. */
 #include "program.h"
 #include "base/settings.h"
+#include "host/check.h"
 #include "records.h"
 
 #include <string.h>
@@ -160,6 +161,36 @@ static PyObject *program_run(PyObject *object, PyObject *args)
     PyMem_Free(device_ids);
     Py_XDECREF(names);
     return result;
+}
+
+/* check_kinds(arguments) */
+static PyObject *program_check_kinds(PyObject *object, PyObject *values)
+{
+    program_object *self = (program_object *)object;
+    if (!PyTuple_Check(values)) {
+        PyErr_SetString(PyExc_TypeError, "check_kinds() takes a tuple");
+        return NULL;
+    }
+    const pld_function *host = program_host(self);
+    PyObject *names = host == NULL ? NULL : program_names(self, host);
+    call_arguments held = {0};
+    pypto_argument *arguments = NULL;
+    if (names != NULL && arguments_hold(values, names, host, &held)) {
+        arguments = PyMem_Calloc((size_t)held.count + 1, sizeof *arguments);
+        if (arguments == NULL)
+            PyErr_NoMemory();
+    }
+    for (Py_ssize_t i = 0; arguments != NULL && i < held.count; i++)
+        arguments[i] = held.held[i].argument;
+    if (arguments != NULL) {
+        pypto_status status = check_kinds(host, arguments, (int32_t)held.count);
+        if (!status_ok(status))
+            errors_raise(&status);
+    }
+    PyMem_Free(arguments);
+    arguments_release(&held);
+    Py_XDECREF(names);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* ---- attributes ---- */
@@ -327,6 +358,9 @@ static PyMethodDef program_methods[] = {
      "note_sub_workers(functions)\n\nWhat one that was loaded from a folder calls in SubWorkers."},
     {"take_stages", program_take_stages, METH_NOARGS,
      "take_stages()\n\n[(name, IR)] of the passes, if it was compiled with stages, and not found in a cache; once."},
+    {"check_kinds", program_check_kinds, METH_O,
+     "check_kinds(arguments)\n\nRaises for a wrong number of arguments, and for the first that is neither tensor nor\n"
+     "number, or the one where its parameter is the other."},
     {"run", program_run, METH_VARARGS,
      "run(arguments, device_ids, title, lint, records, subs)\n\nRuns the program, blocks until every rank is done."},
     {NULL, NULL, 0, NULL},

@@ -103,6 +103,7 @@ void arguments_release(call_arguments *args);
  * On failure nothing is held. */
 bool arguments_hold(PyObject *values, PyObject *names, const pld_function *function,
                     call_arguments *args);
+PyObject *arguments_check_kinds(PyObject *module, PyObject *args);
 /* What the front end sees of the arguments: PyMem, never NULL on success even when there are
  * none. `...` is one that is not given, NotImplemented one that stays a parameter. */
 frontend_arg *arguments_describe(PyObject *values, PyObject *names, const char *function,

@@ -140,9 +140,9 @@ class JITFunction:
             if one_device:
                 device_ids = [getattr(config, "device_id", 0)]
                 worker = active_chip_worker(platform, device_ids[0])
-            if worker is None:
-                refuse_residents(self.__name__, given, hosts=False)
             bound = self._arguments(args, kwargs)
+            if worker is None and bound is not None:
+                refuse_residents(self.__name__, bound, self._check_kinds)
             program = self._program(bound, platform)
             made: list[Any] = []
             if program.parameter_count > len(bound or ()):
@@ -273,6 +273,10 @@ class JITFunction:
         known = self._programs.setdefault(platform, [])
         self._latest = _compiled(self, known, names, bound, platform, stages)
         return self._latest
+
+    def _check_kinds(self, bound: tuple[Any, ...]) -> None:
+        """Raises for what is neither a tensor nor a number. What the parameters are is not known before the compile."""
+        _core.check_kinds(self._function.__code__.co_varnames, bound, self.__name__)
 
     def _require_entry(self) -> None:
         if self._inlined:
@@ -407,12 +411,21 @@ def _runner(one_device: bool, records: bool) -> Any:
     return module and (module.execute_compiled if one_device else module.execute_distributed)
 
 
-def refuse_residents(name: str, arguments: tuple[Any, ...], hosts: bool = True) -> None:
-    """Refuses tensors that live in a worker, for calls that have none. Nobody has any whose module is not loaded."""
+def refuse_residents(
+    name: str, arguments: tuple[Any, ...], check_kinds: Callable[[tuple[Any, ...]], None] | None = None
+) -> None:
+    """Refuses tensors that live in a worker, for calls that have none. Nobody has any whose module is not loaded.
+
+    check_kinds   raises for arguments of wrong kinds, of which the caller learns first; None in a call of a host function,
+                  where such a tensor is of a wrong kind itself
+    """
     module = sys.modules.get("pypto.runtime.device_tensor")
-    if module is not None:
-        refuse = module.refuse_in_one_shot if hosts else module.refuse_without_worker
-        refuse(name, arguments)
+    if module is None:
+        return
+    if check_kinds is None:
+        module.refuse_in_one_shot(name, arguments)
+    else:
+        module.refuse_without_worker(name, arguments, check_kinds)
 
 
 def active_chip_worker(platform: str, device_id: int) -> Any:

@@ -171,6 +171,13 @@ class InternalError(Error, _builtins.RuntimeError):
     """A defect of this package. Please report it."""
 
 
+class DomainError(InternalError, ValueError):
+    """Windows, and the devices that share them, do not go together: a mistake of the program.
+
+    A ValueError. It is an InternalError only for scripts that expect that class, which other versions of PyPTO raise here.
+    """
+
+
 _warned: dict[_Any, _Any] = {}
 
 

@@ -234,7 +234,8 @@ static int importance(const pypto_diagnostic *d)
         if (strcmp(infos[roots[i]].code, d->code) == 0)
             return 0;
     }
-    const bool whole = d->kind == PYPTO_ERROR_VALUE || d->kind == PYPTO_ERROR_INTERNAL;
+    const bool whole = d->kind == PYPTO_ERROR_VALUE || d->kind == PYPTO_ERROR_DOMAIN ||
+                       d->kind == PYPTO_ERROR_INTERNAL;
     const char letter = d->code[strlen("PYPTO-")];
     return letter == 'S' ? 1 : letter == 'T' && !whole ? 2 : 3;
 }

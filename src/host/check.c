@@ -245,9 +245,6 @@ static pypto_status check_tensor(const pld_function *f, const pld_param *param,
                                  const pypto_argument *arg, const pypto_tensor *t, bool adopted)
 {
     char shape[LIST_TEXT];
-    if (arg->kind != PLD_ARG_TENSOR)
-        return diag_status(DIAG_ARGUMENT_TYPE, "pass a tensor",
-                           "argument '%s' of %s must be a tensor", param->name, f->name);
     if (pypto_dtype_packed((pypto_dtype)param->dtype) && !adopted)
         return diag_status(
             DIAG_ARGUMENT_TYPE,
@@ -304,10 +301,6 @@ static pypto_status check_scalar(const pld_function *f, const pld_param *param,
     const pypto_dtype dtype = (pypto_dtype)param->dtype;
     const char *type = pypto_dtype_name(dtype);
     const bool real = dtype == PYPTO_FP32 || dtype == PYPTO_FP16 || dtype == PYPTO_BF16;
-    if (arg->kind == PLD_ARG_TENSOR)
-        return diag_status(DIAG_ARGUMENT_TYPE, "pass a number",
-                           "argument '%s' of %s must be a number: its parameter is a scalar, %s",
-                           param->name, f->name, type);
     if (dtype == PYPTO_BOOL) /* or not said: 0 in a table that was written by hand */
         return STATUS_OK;
     if (arg->kind == PLD_ARG_FLOAT && !real)
@@ -321,14 +314,33 @@ static pypto_status check_scalar(const pld_function *f, const pld_param *param,
     return STATUS_OK;
 }
 
-pypto_status check_arguments(const pld_function *f, int32_t device_count,
-                             const pypto_argument *args, int32_t count)
+pypto_status check_kinds(const pld_function *f, const pypto_argument *args, int32_t count)
 {
     if (count != f->nparams || (count > 0 && args == NULL))
         return diag_status(DIAG_ARGUMENT_COUNT, "pass one argument per parameter",
                            "%s expects %d arguments, got %d", f->name, f->nparams, count);
+    for (int32_t i = 0; i < count; ++i) {
+        const pld_param *param = &f->params[i];
+        const bool tensor = args[i].kind == PLD_ARG_TENSOR;
+        if (param->kind == PLD_PARAM_SCALAR && tensor)
+            return diag_status(
+                DIAG_ARGUMENT_TYPE, "pass a number",
+                "argument '%s' of %s must be a number: its parameter is a scalar, %s", param->name,
+                f->name, pypto_dtype_name((pypto_dtype)param->dtype));
+        if (param->kind != PLD_PARAM_SCALAR && !tensor)
+            return diag_status(DIAG_ARGUMENT_TYPE, "pass a tensor",
+                               "argument '%s' of %s must be a tensor", param->name, f->name);
+    }
+    return STATUS_OK;
+}
+
+pypto_status check_arguments(const pld_function *f, int32_t device_count,
+                             const pypto_argument *args, int32_t count)
+{
+    pypto_status status = check_kinds(f, args, count);
     named_dims dims;
-    pypto_status status = start_dims(f, &dims);
+    if (status_ok(status))
+        status = start_dims(f, &dims);
     if (!status_ok(status))
         return status;
     for (int32_t i = 0; i < count; ++i) {
@@ -341,8 +353,7 @@ pypto_status check_arguments(const pld_function *f, int32_t device_count,
         }
         pypto_tensor adopted = args[i].tensor;
         int32_t dtype = (int32_t)adopted.dtype;
-        const bool adopts = args[i].kind == PLD_ARG_TENSOR &&
-                            host_adopt(param, &dtype, adopted.ndim, adopted.shape, adopted.stride);
+        const bool adopts = host_adopt(param, &dtype, adopted.ndim, adopted.shape, adopted.stride);
         adopted.dtype = adopts ? (pypto_dtype)dtype : adopted.dtype;
         status = check_tensor(f, param, &args[i], &adopted, adopts);
         if (status_ok(status))

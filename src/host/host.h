@@ -22,6 +22,7 @@
 #include "base/diag.h"
 #include "base/os.h"
 #include "collective/channel.h"
+#include "host/check.h"
 #include "process/process.h"
 #include "runtime/args.h"
 #include "runtime/overlap.h"
@@ -253,18 +254,6 @@ struct pld_host {
     fiber *fiber;
     pypto_status status; /* how the host function failed */
 };
-
-/* check.c */
-PYPTO_NODISCARD pypto_status check_arguments(const pld_function *function, int32_t device_count,
-                                             const pypto_argument *args, int32_t count);
-/* Where a tensor of another element type carries the bits of the parameter's (uint8 those of FP8, two elements
- * of 4 bits in each): turns its description into that of the parameter. False when it does not fit. */
-bool host_adopt(const pld_param *param, int32_t *dtype, int32_t ndim, int64_t *shape,
-                int64_t *stride);
-PYPTO_NODISCARD pypto_status check_program(const pld_program *table);
-/* The tensors of a call of a function of plane SUB against its parameters. */
-PYPTO_NODISCARD pypto_status check_sub_arguments(const pld_function *function, const pld_arg *args,
-                                                 int32_t count);
 
 /* staging.c: stage_in fills host->staged and host->args; stage_out copies results back;
  * stage_release gives the blocks back (always call it). */

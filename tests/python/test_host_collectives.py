@@ -89,14 +89,33 @@ def test_refused_for_these_devices(body, words):
 
 def test_windows_of_different_devices():
     body = "touch(a, device=0)\nfor r in pl.range(2):\n    touch(b, device=r)\npld.tensor.all_to_all(a, b, s)"
-    with pytest.raises(pypto.InternalError, match="must resolve to the same comm-domain scope") as raised:
+    with pytest.raises(pypto.DomainError, match="must resolve to the same comm-domain scope") as raised:
         compile_host(body, everywhere=False)
     assert "'a' is of the devices 0 and 'b' of the devices 0, 1" in str(raised.value)
 
 
 def test_data_that_no_dispatch_receives():
-    with pytest.raises(pypto.InternalError, match="'a_buf' is viewed but not consumed by any chip_orch dispatch"):
+    with pytest.raises(pypto.DomainError, match="'a_buf' is viewed but not consumed by any chip_orch dispatch"):
         compile_host("pld.tensor.allreduce(a)", everywhere=False)
+
+
+@pytest.mark.parametrize(
+    "body, code",
+    [
+        ("unused = pld.alloc_window_buffer(64)\nfor r in pl.range(n):\n    touch(a, device=r)", "PYPTO-T216"),
+        ("w = pld.window(a_buf, [4, 8], dtype=pl.FP32)", "PYPTO-T216"),
+        ("for r in pl.range(0, n, 2):\n    touch(a, device=r)", "PYPTO-T215"),
+        ("touch(a, device=0)\nfor r in pl.range(2):\n    touch(b, device=r)\npld.tensor.all_to_all(a, b, s)", "PYPTO-T223"),
+    ],
+)
+def test_mistakes_about_domains_are_value_errors(body, code):
+    """They are InternalErrors, too, which scripts for other versions of PyPTO expect; nothing asks for a report."""
+    for expected in (ValueError, pypto.InternalError):
+        with pytest.raises(expected) as caught:
+            compile_host(body, everywhere=False)
+        assert type(caught.value) is pypto.DomainError
+        assert caught.value.code == code and caught.value.hint
+        assert "report" not in str(caught.value)
 
 
 # ---- what they compute ----
@@ -509,7 +528,7 @@ def test_groups(transport):
 
 def test_one_signal_for_two_groups():
     """Its ranks would be those of both groups."""
-    with pytest.raises(pypto.InternalError, match="must resolve to the same comm-domain scope"):
+    with pytest.raises(pypto.DomainError, match="must resolve to the same comm-domain scope"):
         from_text(GROUPS.replace("ROOT", "s"))["host"].compile()
 
 

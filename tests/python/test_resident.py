@@ -15,7 +15,7 @@ import torch
 
 import pypto.language as pl
 from programs import allreduce, allreduce_expected, config
-from pypto.runtime import DeviceTensor, DistributedWorker, RunConfig, Worker
+from pypto.runtime import ChipWorker, DeviceTensor, DistributedWorker, RunConfig, Worker, benchmark
 from resident_programs import N, add_chip, bare, both_on_one, compiled, each, in_turn, numbers, one
 from worker_programs import FAR, VAIN, expected, prepared_job, rows
 
@@ -225,11 +225,14 @@ def test_copies_of_a_description_are_of_the_same_memory(worker):
 
 
 def test_the_order_of_checks(worker):
-    """Closed, count, ownership, shape: the first that is wrong is told."""
+    """Closed, count, kind, ownership, shape: the first that is wrong is told."""
     weight = worker.alloc_tensor((N + 1,), torch.float32)
     worker.free_tensor(weight)
     with pytest.raises(TypeError, match="expects 3 arguments"):
         worker(weight, weight)
+    for wrong, words in ((["no tensor"], "'y' of 'one'|'y' of one"), (7, "'y' of one must be a tensor")):
+        with pytest.raises(TypeError, match=words):
+            worker(np.zeros(3, np.float32), weight, wrong)
     with pytest.raises(ValueError, match="not a live allocation"):
         worker(np.zeros(3, np.float32), weight, weight)
     worker.close()
@@ -299,6 +302,26 @@ def test_one_shot_calls_have_no_worker_for_it(worker):
         add_chip(weight, weight, weight, config=config(1))
     with pytest.raises(TypeError, match="raw-pointer DeviceTensor"):
         add_chip(DeviceTensor(64, (N,), torch.float32), weight, weight)
+
+
+def test_without_a_worker_kinds_are_told_before_owners(worker):
+    weight = worker.alloc_tensor((N,), torch.float32)
+    program = add_chip.compile(config=RunConfig(platform="cpu"))
+    with ChipWorker(RunConfig(platform="cpu"), auto_init=False) as other:
+        other_tensor = other.alloc_tensor((N,), torch.float32)
+        with pytest.raises(TypeError, match="'y' of add_chip must be a tensor"):
+            other.run(program, weight, other_tensor, 7)
+        with pytest.raises(ValueError, match="not a live allocation owned by this ChipWorker"):
+            other.run(program, weight, other_tensor, other_tensor)
+    for call in (program, lambda *args: benchmark(program, args, rounds=1)):
+        with pytest.raises(TypeError, match="'y' of add_chip must be a tensor"):
+            call(weight, weight, 7)
+        with pytest.raises(ValueError, match="not a live allocation owned by this ChipWorker"):
+            call(weight, weight, weight)
+    with pytest.raises(TypeError, match="'y' of 'add_chip'"):
+        add_chip(weight, weight, ["no tensor"], config=config(1))
+    with pytest.raises(TypeError, match="positional argument"):
+        add_chip(weight, weight, config=config(1))
 
 
 def test_a_jit_function_compiles_for_it(worker):

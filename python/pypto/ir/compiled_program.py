@@ -382,7 +382,7 @@ class Orchestration(Runnable):
         if worker is not None:
             worker._run_whole(self, args, config)
             return
-        refuse_residents(self.name, args, hosts=False)
+        refuse_residents(self.name, args, self._program.check_kinds)
         super()._run(args, device_ids, config)
 
 

@@ -92,7 +92,7 @@ def benchmark(
         )
     arguments = compiled._in_place(arguments)
     compiled._check_config(config, stacklevel=3)
-    refuse_residents(compiled.name, arguments, hosts=False)
+    refuse_residents(compiled.name, arguments, compiled._program.check_kinds)
     workers = _core.Worker([getattr(config, "device_id", 0)], _title(compiled.name), 0, False)
     try:
         return _measure(

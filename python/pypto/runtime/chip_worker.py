@@ -264,7 +264,7 @@ class ChipWorker(MemoryWorker):
     ) -> None:
         """A call whose arguments are complete; `name_of` gives the names of parameters."""
         self._require_alive("run")
-        self._check_residents(arguments, name_of)
+        self._check_residents(native, arguments, name_of)
         self._load(native)
         self._native.run(native, arguments, lint, records)
 

@@ -19,7 +19,7 @@ from ._numbers import is_int
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 
@@ -182,11 +182,14 @@ def refuse_in_one_shot(name: str, arguments: Iterable[Any]) -> None:
         )
 
 
-def refuse_without_worker(name: str, arguments: Iterable[Any]) -> None:
+def refuse_without_worker(
+    name: str, arguments: tuple[Any, ...], check_kinds: Callable[[tuple[Any, ...]], None]
+) -> None:
     """The same of a call that runs on one device, with no ChipWorker around it."""
-    for argument in arguments:
-        if not isinstance(argument, RESIDENT):
-            continue
+    residents = [argument for argument in arguments if isinstance(argument, RESIDENT)]
+    if residents:
+        check_kinds(arguments)
+    for argument in residents:
         if isinstance(argument, DeviceTensor) and argument.buffer is None:
             raise PyptoTypeError(
                 f"{name}: a raw-pointer DeviceTensor, which nobody vouches for, cannot be passed; pass what "

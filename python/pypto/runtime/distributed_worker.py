@@ -280,12 +280,13 @@ class DistributedWorker(StackedMemory):
         """What the library takes, once all that can be said beforehand has been checked."""
         self._require_program(compiled)
         arguments = compiled._in_place(args)
-        self._check_residents(arguments, lambda i: str(compiled.parameters[i].name))
+        native = self._programs[compiled]
+        self._check_residents(native, arguments, lambda i: str(compiled.parameters[i].name))
         if config is not None:
             compiled._check_config(config, stacklevel=4)
         if _telling.tells_calls:
             _telling.tell(_telling.DEBUG, "%r: a call of %s", self, compiled.name)
-        return self._programs[compiled], arguments
+        return native, arguments
 
     def _forget_done(self) -> None:
         """Drops the handles of calls that are over; of those that failed and told nobody, it keeps the first."""

@@ -340,13 +340,21 @@ class MemoryWorker(Worker):
 
     # ---- arguments of calls ----
 
-    def _check_residents(self, arguments: Iterable[Any], name_of: Callable[[int], str]) -> None:
+    def _check_residents(
+        self, program: _core.Program, arguments: tuple[Any, ...], name_of: Callable[[int], str]
+    ) -> None:
         """Refuses resident tensors that are not of this worker or do not live any more; `name_of` gives the names of
-        parameters. What has been found good stays so until something is freed."""
+        parameters. What has been found good stays so until something is freed. Where something has to be looked at, so
+        are the kinds of all arguments: who has both wrong learns of those first."""
         state = self._memory_state
-        for i, argument in enumerate(arguments):
-            if not isinstance(argument, RESIDENT) or argument._good_in is state:
-                continue
+        unknown = [
+            (i, argument)
+            for i, argument in enumerate(arguments)
+            if isinstance(argument, RESIDENT) and argument._good_in is not state
+        ]
+        if unknown:
+            program.check_kinds(arguments)
+        for i, argument in unknown:
             what = f"argument '{name_of(i)}'"
             if isinstance(argument, DeviceTensor):
                 self._check_resident(argument, what, None)

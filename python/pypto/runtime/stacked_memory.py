@@ -75,6 +75,8 @@ class StackedMemory(MemoryWorker):
         self._require_ready("copy_stacked_from")
         _check_stacked(stacked, "copy_stacked_from")
         host_memory.check_tensor(host, "host")
+        for i, (shard, worker_id) in enumerate(zip(stacked.shards, stacked.worker_ids)):
+            self._check_resident(shard, f"shard {i}", worker_id)
         if tuple(host.shape) != stacked.full_shape:
             raise PyptoValueError(
                 f"host of shape {tuple(host.shape)} does not match stacked full_shape {stacked.full_shape}"
@@ -86,8 +88,6 @@ class StackedMemory(MemoryWorker):
         check_plain(host, "host")
         if not host_memory.is_writable(host):
             raise PyptoValueError("host is read-only")
-        for i, (shard, worker_id) in enumerate(zip(stacked.shards, stacked.worker_ids)):
-            self._check_resident(shard, f"shard {i}", worker_id)
         target = host_memory.address_of(host)
         for shard, worker_id in zip(stacked.shards, stacked.worker_ids):
             self.copy_from(target, shard.data_ptr, shard.nbytes, worker_id=worker_id)
