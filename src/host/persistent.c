@@ -67,13 +67,15 @@ pypto_status persistent_end(pld_host *host, bool failed)
     if (kept->windows == NULL &&
         (kept->windows = alloc_zeroed(count + 1, (int64_t)sizeof *kept->windows)) == NULL)
         return diag_no_memory();
+    bool any = false;
     for (int32_t i = 0; i < count; ++i) {
         kept->windows[i] = host->windows[i];
         kept->windows[i].kept |= host->windows[i].allocated;
         kept->windows[i].allocated = false;
+        any |= kept->windows[i].kept;
     }
     kept->count = count;
-    kept->dirty |= failed && host->w->persistent == PYPTO_PERSISTENT_KEEP;
+    kept->dirty |= any && failed && host->w->persistent == PYPTO_PERSISTENT_KEEP;
     return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "host/host.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 
 static _Atomic uint64_t loaded;
@@ -18,10 +19,11 @@ static pypto_status make_program(const pld_program *table, void *object, const c
     pypto_status status = check_program(table);
     if (!status_ok(status))
         return status;
-    pypto_program *p = alloc_zeroed(1, (int64_t)sizeof *p);
     char *full = path != NULL ? realpath(path, NULL) : NULL; /* the caller may change directory */
-    if (p == NULL || (path != NULL && full == NULL)) {
-        alloc_free(p);
+    if (path != NULL && full == NULL)
+        return diag_system(errno, NULL, "find the compiled program %s", path);
+    pypto_program *p = alloc_zeroed(1, (int64_t)sizeof *p);
+    if (p == NULL) {
         free(full);
         return diag_no_memory();
     }

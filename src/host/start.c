@@ -66,15 +66,9 @@ static pypto_status find_worker_program(arena *a, const char **path)
         "the worker program %s was not found", *path != NULL ? *path : "pypto-worker");
 }
 
-typedef struct thread_start {
-    int channel;
-} thread_start;
-
-static void *thread_main(void *argument)
+static void *thread_main(void *channel)
 {
-    thread_start start = *(thread_start *)argument;
-    alloc_free(argument);
-    worker_serve_thread(start.channel);
+    worker_serve_thread((int)(intptr_t)channel);
     return NULL;
 }
 
@@ -85,14 +79,9 @@ static pypto_status start_thread(pypto_worker *w, int32_t rank)
     if (!status_ok(status))
         return status;
     w->processes[rank].channel = ends[0];
-    thread_start *start = alloc_zeroed(1, (int64_t)sizeof *start);
-    int error = ENOMEM;
-    if (start != NULL) {
-        start->channel = ends[1];
-        error = pthread_create(&w->threads[rank], NULL, thread_main, start);
-    }
+    const int error =
+        pthread_create(&w->threads[rank], NULL, thread_main, (void *)(intptr_t)ends[1]);
     if (error != 0) {
-        alloc_free(start);
         os_close(&ends[1]);
         return diag_system(error, NULL, "start a worker thread");
     }

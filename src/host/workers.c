@@ -154,7 +154,8 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
     if (w == NULL)
         return diag_no_memory();
     if (w->device_ids == NULL || w->processes == NULL || w->threads == NULL || w->writers == NULL ||
-        w->slice_reserved == NULL || w->posted_before == NULL)
+        w->slice_reserved == NULL || w->posted_before == NULL ||
+        (w->persistent != PYPTO_PERSISTENT_OFF && w->kept == NULL))
         status = diag_no_memory();
     if (status_ok(status) && (w->event = host_event_create()) < 0)
         status = diag_system(errno, "raise `ulimit -n`", "create an event descriptor");

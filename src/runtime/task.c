@@ -380,8 +380,10 @@ void task_release(pld_core *core, const pld_tensor *tensor, int64_t bytes)
             continue;
         if (join == NULL && (join = take_task(d->owner, 0)) == NULL)
             out_of_memory(core);
-        if (!node_after(&join->node, &t->node))
+        if (!node_after(&join->node, &t->node)) {
+            give_task(d->owner, join); /* those before it are dropped before they could end */
             out_of_memory(core);
+        }
     }
     if (join == NULL) {
         memory_give(&d->created, tensor->data, bytes);

@@ -27,7 +27,9 @@
 typedef struct worker {
     rank rank;
     int channel;
-    int parent; /* pidfd, or -1 */
+    channel_message *
+        message; /* what was received last; first of the rank's thread, then of the control thread */
+    int parent;  /* pidfd, or -1 */
     bool one_process;
     bool borrows_event;           /* a SubWorker that is a thread of the host */
     void *objects[RANK_PROGRAMS]; /* dlopen handles */
@@ -125,8 +127,8 @@ static void detach_file(worker *w, const channel_message *message)
 static void *control_thread(void *argument)
 {
     worker *w = argument;
-    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
-    while (message != NULL && parent_wait_message(w->parent, w->channel)) {
+    channel_message *message = w->message;
+    while (parent_wait_message(w->parent, w->channel)) {
         if (channel_receive(w->channel, -1, message) != CHANNEL_OK)
             break;
         if (message->type == MESSAGE_PROGRAM)
@@ -136,7 +138,6 @@ static void *control_thread(void *argument)
         else if (message->type == MESSAGE_DETACH)
             detach_file(w, message);
     }
-    alloc_free(message);
     /* In a process of its own the worker has nothing to bring home; ending here also ends a kernel
      * that never returns. As a thread it can only ask. */
     if (!w->one_process) {
@@ -147,33 +148,41 @@ static void *control_thread(void *argument)
     return NULL;
 }
 
-/* Attaches to the segment that HELLO brings. */
+/* Begins a rank in the segment that HELLO brings, whose descriptors it takes over. */
+static pypto_status begin_rank(worker *w, const hello_message *hello, int segment_fd, int event)
+{
+    const transport *t = hello->one_process != 0 ? &transport_threads : &transport_shm;
+    segment seg;
+    pypto_status status =
+        hello->version == PROTOCOL_VERSION
+            ? t->attach(segment_fd, hello->host_segment, &seg)
+            : diag_status(DIAG_WORKER_START, NULL, "host and worker are of different versions");
+    if (!status_ok(status)) {
+        os_close(&segment_fd);
+        os_close(&event);
+        return status;
+    }
+    status = rank_init(&w->rank, seg, hello->rank, event);
+    if (!status_ok(status)) {
+        t->detach(&seg);
+        os_close(&event);
+    }
+    return status;
+}
+
 static pypto_status greet(worker *w)
 {
-    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
-    if (message == NULL)
-        return diag_no_memory();
+    channel_message *message = w->message;
     hello_message hello;
-    const bool came = channel_receive(w->channel, HELLO_TIMEOUT_MS, message) == CHANNEL_OK &&
-                      message->type == MESSAGE_HELLO && message->bytes == sizeof hello &&
-                      message->fd_count == 2;
-    pypto_status status = STATUS_OK;
-    if (!came) {
-        status = diag_status(DIAG_WORKER_START, NULL, "the host sent no greeting");
-    } else {
+    if (channel_receive(w->channel, HELLO_TIMEOUT_MS, message) == CHANNEL_OK &&
+        message->type == MESSAGE_HELLO && message->bytes == sizeof hello &&
+        message->fd_count == 2) {
         memcpy(&hello, message->payload, sizeof hello);
-        const transport *t = hello.one_process != 0 ? &transport_threads : &transport_shm;
-        segment seg;
-        if (hello.version != PROTOCOL_VERSION)
-            status =
-                diag_status(DIAG_WORKER_START, NULL, "host and worker are of different versions");
-        else
-            status = t->attach(message->fds[0], hello.host_segment, &seg);
-        if (status_ok(status))
-            status = rank_init(&w->rank, seg, hello.rank, message->fds[1]);
+        return begin_rank(w, &hello, message->fds[0], message->fds[1]);
     }
-    alloc_free(message);
-    return status;
+    for (int32_t i = 0; i < message->fd_count; ++i)
+        os_close(&message->fds[i]);
+    return diag_status(DIAG_WORKER_START, NULL, "the host sent no greeting");
 }
 
 static void release_objects(worker *w)
@@ -235,9 +244,15 @@ static pypto_status prepare_sub(worker *w, const sub_start *start)
 static int run_worker(int channel, bool one_process, const sub_start *sub)
 {
     worker *w = alloc_zeroed(1, (int64_t)sizeof *w);
-    if (w == NULL)
+    channel_message *message = alloc_zeroed(1, (int64_t)sizeof *message);
+    if (w == NULL || message == NULL) {
+        alloc_free(w);
+        alloc_free(message);
+        os_close(&channel); /* which tells the host */
         return 1;
+    }
     w->channel = channel;
+    w->message = message;
     w->one_process = one_process;
     w->parent = -1;
     bool orphaned = false;
@@ -246,6 +261,7 @@ static int run_worker(int channel, bool one_process, const sub_start *sub)
     int result = orphaned ? 1 : serve(w, sub != NULL ? prepare_sub(w, sub) : greet(w));
     os_close(&w->parent);
     os_close(&w->channel);
+    alloc_free(w->message);
     alloc_free(w);
     return result;
 }

@@ -19,7 +19,7 @@ typedef struct transport {
     bool one_process;
     /* Host: creates the segment, as large as the address space allows (up to 1 TiB; sparse). */
     pypto_status (*create)(int32_t rank_count, int32_t sub_count, segment *out);
-    /* Rank: its view of the host's segment. `fd` is the memory file (taken over on success); `host`
+    /* Rank: its view of the host's segment. `fd` is the memory file (taken over on success: the caller's again when it fails); `host`
      * is the host's own view, used by the threads transport only. */
     pypto_status (*attach)(int fd, const segment *host, segment *out);
     void (*detach)(segment *s);

@@ -1,4 +1,5 @@
 /* Windows that outlive a call, cleared or kept between calls; what a failed call leaves. */
+#include "base/alloc.h"
 #include "base/diag.h"
 
 #include <pypto/pypto.h>
@@ -104,7 +105,8 @@ static const pld_program table = {.abi = PLD_ABI,
 
 /* ---- running ---- */
 
-static pypto_worker *make(pypto_start start, pypto_persistence persistent)
+static pypto_status try_to_make(pypto_start start, pypto_persistence persistent,
+                                pypto_worker **worker)
 {
     static const int32_t ids[] = {0, 1};
     pypto_worker_options options = PYPTO_WORKER_OPTIONS_INIT;
@@ -112,8 +114,13 @@ static pypto_worker *make(pypto_start start, pypto_persistence persistent)
     options.device_count = 2;
     options.start = start;
     options.persistent = persistent;
+    return pypto_worker_create(&options, worker);
+}
+
+static pypto_worker *make(pypto_start start, pypto_persistence persistent)
+{
     pypto_worker *worker = NULL;
-    pypto_status status = pypto_worker_create(&options, &worker);
+    pypto_status status = try_to_make(start, persistent, &worker);
     if (status.kind != PYPTO_ERROR_NONE)
         fail_msg("create: %s", pypto_status_text(&status));
     return worker;
@@ -218,6 +225,42 @@ static void test_a_failed_call_leaves_dirty_windows(void **state)
     pypto_program_release(program);
 }
 
+static void test_a_call_that_fails_before_its_windows_leaves_none(void **state)
+{
+    (void)state;
+    pypto_program *program = open_table();
+    pypto_worker *w = make(PYPTO_START_THREAD, PYPTO_PERSISTENT_KEEP);
+    expect_failure(w, program, false, -1, "window buffer 'counts' has -1 bytes");
+    expect(w, program, 1);
+    expect(w, program, 2);
+    pypto_worker_close(w);
+    pypto_program_release(program);
+}
+
+/* Whichever allocation fails, of the host or of a rank that is a thread: there is no set, or a whole one. */
+static void test_sets_that_find_no_memory(void **state)
+{
+    (void)state;
+    enum { ALLOCATIONS = 40 };
+    pypto_program *program = open_table();
+    for (int s = 0; s < START_COUNT; ++s) {
+        for (int n = 1; n <= ALLOCATIONS; ++n) {
+            pypto_worker *w = NULL;
+            alloc_fail_at(n);
+            pypto_status status = try_to_make(starts[s], PYPTO_PERSISTENT_RESET, &w);
+            alloc_fail_at(0);
+            assert_int_equal(status.kind == PYPTO_ERROR_NONE, w != NULL);
+            assert_true(n > 1 || w == NULL);
+            pypto_status_clear(&status);
+            if (w != NULL &&
+                starts[s] == PYPTO_START_THREAD) /* a process may still be about to fail */
+                expect(w, program, 1);
+            pypto_worker_close(w);
+        }
+    }
+    pypto_program_release(program);
+}
+
 static void test_sizes_do_not_change(void **state)
 {
     (void)state;
@@ -236,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_windows_are_cleared_or_kept),
         cmocka_unit_test(test_programs_have_windows_of_their_own),
         cmocka_unit_test(test_a_failed_call_leaves_dirty_windows),
+        cmocka_unit_test(test_a_call_that_fails_before_its_windows_leaves_none),
+        cmocka_unit_test(test_sets_that_find_no_memory),
         cmocka_unit_test(test_sizes_do_not_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
