@@ -1,4 +1,4 @@
-/* The small part of the operating system: clock, descriptors, and where this library lies on disk.
+/* The small part of the operating system: clock, process, descriptors, and where this library lies on disk.
  * os_file.c, os_cpu.c and os_run.c are the others behind os.h.
  *
  * Descriptors. The calling program may have closed its standard descriptors, so that the next
@@ -22,6 +22,17 @@ int64_t os_now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void os_sleep_ms(int32_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    (void)nanosleep(&time, NULL);
+}
+
+int32_t os_process_id(void)
+{
+    return getpid();
 }
 
 int os_high_fd(int fd)

@@ -16,6 +16,15 @@
 int64_t os_now_ns(void) EXPORTED(os_now_ns);
 /* The time that files are stamped with, in nanoseconds since 1970. */
 int64_t os_file_now_ns(void);
+void os_sleep_ms(int32_t ms);
+
+int32_t os_process_id(void) EXPORTED(os_process_id);
+/* Whether another process traces this one, as debuggers do. */
+bool os_is_traced(void);
+
+/* The number behind a word that begins a line of a small file of the system, as in /proc/meminfo; with "" the number
+ * that the file begins with. -1 when there is none ("max" too), or no such file. */
+int64_t os_number_in(const char *path, const char *word) EXPORTED(os_number_in);
 
 /* CPUs this process may use: the affinity mask, bounded by the cgroup quota (rounded up); >= 1. */
 int32_t os_cpu_count(void) EXPORTED(os_cpu_count);
@@ -28,14 +37,10 @@ int64_t os_cgroup_cpus(const char *mount, const char *membership);
 /* The whole file on the arena, NUL-terminated; *bytes may be NULL. NULL when it cannot be read. */
 char *os_read_file(arena *a, const char *path, int64_t *bytes) EXPORTED(os_read_file);
 
-/* Writes beside `path` and renames, so that readers see the old file or the whole new one.
- * Mode 0600. */
-/* Whether another process traces this one, as debuggers do. */
-bool os_is_traced(void);
-void os_sleep_ms(int32_t ms);
-int32_t os_process_id(void) EXPORTED(os_process_id);
 /* write(), tried again when a signal interrupts it. The bytes written, or -1. */
 int64_t os_write_some(int fd, const void *bytes, int64_t count);
+/* Writes beside `path` and renames, so that readers see the old file or the whole new one.
+ * Mode 0600. */
 PYPTO_NODISCARD pypto_status os_write_file(const char *path, const void *bytes, int64_t count);
 
 bool os_file_exists(const char *path);

@@ -1,9 +1,10 @@
 /* Facts about the system, for those who may not know Linux. What stat() says of a file: the artifact
  * cache trusts only what this user owns, the compiler's identity is its size and time. The
- * limits of the process: for the `pypto` command. */
+ * limits of the process: for the `pypto` command. What the system says of itself in small files of text. */
 #include "base/os.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -69,4 +70,25 @@ int64_t os_limit(const char *what)
             return (int64_t)limit.rlim_cur;
     }
     return -1;
+}
+
+int64_t os_number_in(const char *path, const char *word)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    int64_t number = -1;
+    while (number < 0 && file != NULL && fgets(line, (int)sizeof line, file) != NULL) {
+        long long value;
+        const size_t length = strlen(word);
+        if (strncmp(line, word, length) == 0 && sscanf(line + length, "%lld", &value) == 1)
+            number = value;
+    }
+    if (file != NULL)
+        fclose(file);
+    return number;
+}
+
+bool os_is_traced(void)
+{
+    return os_number_in("/proc/self/status", "TracerPid:") > 0;
 }

@@ -281,31 +281,6 @@ int64_t os_write_some(int fd, const void *bytes, int64_t count)
     return written;
 }
 
-bool os_is_traced(void)
-{
-    static const char key[] = "TracerPid:";
-    FILE *file = fopen("/proc/self/status", "re");
-    char line[256];
-    long tracer = 0;
-    while (file != NULL && fgets(line, (int)sizeof line, file) != NULL)
-        if (strncmp(line, key, sizeof key - 1) == 0)
-            tracer = strtol(line + sizeof key - 1, NULL, 10);
-    if (file != NULL)
-        fclose(file);
-    return tracer != 0;
-}
-
-void os_sleep_ms(int32_t ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-    (void)nanosleep(&time, NULL);
-}
-
-int32_t os_process_id(void)
-{
-    return getpid();
-}
-
 bool os_path_of(int fd, char *path, int64_t bytes)
 {
     char link[64];

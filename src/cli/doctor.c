@@ -34,25 +34,13 @@ static bool print_compiler(arena *a)
     return found;
 }
 
-/* The number behind a word of a file, in bytes; -1 when there is none ("max" too). */
-static int64_t number_in(arena *a, const char *path, const char *word)
+static void print_memory(void)
 {
-    const char *text = os_read_file(a, path, NULL);
-    const char *at = text == NULL ? NULL : strstr(text, word);
-    if (at == NULL)
-        return -1;
-    char *end = NULL;
-    long long number = strtoll(at + strlen(word), &end, 10);
-    return end == at + strlen(word) ? -1 : (int64_t)number;
-}
-
-static void print_memory(arena *a)
-{
-    int64_t total = number_in(a, "/proc/meminfo", "MemTotal:");
-    int64_t available = number_in(a, "/proc/meminfo", "MemAvailable:");
+    int64_t total = os_number_in("/proc/meminfo", "MemTotal:");
+    int64_t available = os_number_in("/proc/meminfo", "MemAvailable:");
     printf("memory         %.1f GB, %.1f GB available\n", (double)total * 1024 / 1e9,
            (double)available * 1024 / 1e9);
-    int64_t limit = number_in(a, "/sys/fs/cgroup/memory.max", "");
+    int64_t limit = os_number_in("/sys/fs/cgroup/memory.max", "");
     if (limit >= 0)
         printf("               limited to %.1f GB by the control group\n", (double)limit / 1e9);
 }
@@ -96,7 +84,7 @@ int cli_doctor(arena *a, int count, char **words)
     printf("pypto          %s, library in %s\n", pypto_version(), os_library_dir(a));
     bool ready = print_compiler(a);
     printf("CPUs           %d\n", os_cpu_count());
-    print_memory(a);
+    print_memory();
     print_limits();
     cache c = cache_open(a);
     printf("cache          %s\n", c.root == NULL

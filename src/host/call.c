@@ -105,7 +105,7 @@ static uint32_t what_to_wait_for(const pypto_worker *w)
     return w->run_count > 1 || w->lost_sub ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL;
 }
 
-static pypto_status cancelled(void)
+pypto_status call_cancelled(void)
 {
     return diag_status(DIAG_CANCELLED, NULL, "the call was interrupted");
 }
@@ -150,7 +150,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             break;
         /* A signal that came before the relay was in place is pending with the caller. */
         if (!asked && workers_interrupted(w)) {
-            status = cancelled();
+            status = call_cancelled();
             break;
         }
         asked = true;
@@ -166,7 +166,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             subs_settle_dead(w);
         }
         if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && workers_interrupted(w))
-            status = cancelled();
+            status = call_cancelled();
     }
     atomic_store_explicit(waiting, 0, memory_order_relaxed);
     host_relay_end(w->event);
@@ -291,7 +291,7 @@ pypto_status call_host_function(pld_host *host)
         host->asked_at = os_now_ns();
         do {
             if (host->asks && workers_interrupted(host->w))
-                host->status = cancelled();
+                host->status = call_cancelled();
             host->asks = false;
             fesetenv(FE_DFL_ENV);
             fiber_switch(host->main, host->fiber, false);

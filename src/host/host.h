@@ -407,6 +407,8 @@ PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
 /* Milliseconds until then, for poll(): rounded up, -1 for ever. */
 int32_t left_ms(int64_t deadline);
 PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over);
+/* What a call that Ctrl-C has ended fails with. */
+pypto_status call_cancelled(void);
 /* Whether call_wait() would return at once. */
 bool call_is_over(const pld_host *host);
 /* Ends a call that has failed: says what every rank was doing, and closes the set unless all ranks are

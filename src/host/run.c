@@ -139,7 +139,7 @@ static void run_over(pypto_run *run, pypto_status status)
     if (w->usable || w->runs == NULL)
         return;
     /* The set is lost, and with it what else is in flight: nobody would wake who waits for it. */
-    run_over(w->runs, cancels ? diag_status(DIAG_CANCELLED, NULL, "the call was interrupted")
+    run_over(w->runs, cancels ? call_cancelled()
                               : diag_status(DIAG_WORKER_DIED, NULL,
                                             "the worker set lost a worker in another call"));
 }
@@ -216,9 +216,8 @@ static void cancel_all(pypto_worker *w)
     while (w->runs != NULL) {
         pypto_run *run = w->runs;
         bool over = true;
-        pypto_status status = run->cancelled
-                                  ? diag_status(DIAG_CANCELLED, NULL, "the call was interrupted")
-                                  : call_wait(&run->host, CALL_FOREVER, false, &over);
+        pypto_status status =
+            run->cancelled ? call_cancelled() : call_wait(&run->host, CALL_FOREVER, false, &over);
         run_end(run, status);
     }
 }

@@ -96,7 +96,7 @@ static void *take_memory(pld_core *core, int64_t bytes)
         task_yield(core);
     for (;;) {
         pypto_status status = memory_take(&d->created, spare, bytes, &block);
-        if (status.kind == PYPTO_ERROR_NONE)
+        if (status_ok(status))
             return noted(d, block, bytes);
         char text[FAILURE_TEXT];
         snprintf(text, sizeof text, "%s",

@@ -42,7 +42,7 @@ static pypto_status back(const memory_chunk *chunk)
         const int64_t left = chunk->area.limit - at;
         pypto_status status =
             heap_check_memory(left > HEAP_CHECK_FROM ? left : HEAP_CHECK_FROM, "pl.create_tensor");
-        if (status.kind != PYPTO_ERROR_NONE)
+        if (!status_ok(status))
             return status;
         memset(chunk->start + at, 0, (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES));
     }
@@ -54,7 +54,7 @@ static pypto_status new_chunk(memory *m, memory *spare, int64_t bytes)
     const int64_t header = (int64_t)sizeof(memory_chunk) + CACHE_LINE;
     int64_t all;
     pypto_status status = heap_check_memory(bytes, "pl.create_tensor");
-    if (status.kind != PYPTO_ERROR_NONE)
+    if (!status_ok(status))
         return status;
     memory_chunk *chunk = size_add(bytes, header, &all) ? alloc_zeroed(all, 1) : NULL;
     if (chunk == NULL)
@@ -66,7 +66,7 @@ static pypto_status new_chunk(memory *m, memory *spare, int64_t bytes)
     spare->held += bytes;
     if (spare->held >= HEAP_CHECK_FROM)
         status = back(chunk);
-    if (status.kind != PYPTO_ERROR_NONE) {
+    if (!status_ok(status)) {
         free_chunk(spare, chunk);
         return status;
     }
@@ -143,11 +143,11 @@ pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block)
     rounded = size_add(bytes, CACHE_LINE, &rounded) ? rounded : INT64_MAX;
     const int64_t size = rounded > CHUNK_BYTES ? rounded : CHUNK_BYTES;
     pypto_status status = new_chunk(m, spare, size);
-    if (status.kind != PYPTO_ERROR_NONE && drop_all_empty(m, spare)) {
+    if (!status_ok(status) && drop_all_empty(m, spare)) {
         pypto_status_clear(&status);
         status = new_chunk(m, spare, size);
     }
-    if (status.kind != PYPTO_ERROR_NONE)
+    if (!status_ok(status))
         return status;
     *block = take_from(m, &m->chunks, bytes);
     if (*block == NULL) /* for the books of the new chunk */

@@ -3,10 +3,10 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 void heap_init(heap_area *area, int64_t limit, int64_t align)
@@ -102,30 +102,12 @@ void heap_give(heap_area *area, int64_t offset, int64_t bytes)
     }
 }
 
-/* The number after `key` in a small proc or cgroup file, or -1. An empty key reads the first
- * number. */
-static int64_t read_number(const char *path, const char *key)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    char line[256];
-    int64_t number = -1;
-    while (number < 0 && fgets(line, (int)sizeof line, file) != NULL) {
-        long long value;
-        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%lld", &value) == 1)
-            number = value;
-    }
-    fclose(file);
-    return number;
-}
-
 static int64_t memory_available(void)
 {
-    int64_t kib = read_number("/proc/meminfo", "MemAvailable:");
+    int64_t kib = os_number_in("/proc/meminfo", "MemAvailable:");
     int64_t available = kib < 0 ? INT64_MAX : kib * 1024;
-    int64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
-    int64_t used = read_number("/sys/fs/cgroup/memory.current", "");
+    int64_t limit = os_number_in("/sys/fs/cgroup/memory.max", "");
+    int64_t used = os_number_in("/sys/fs/cgroup/memory.current", "");
     if (limit >= 0 && used >= 0) {
         int64_t left = limit > used ? limit - used : 0;
         available = left < available ? left : available;
@@ -157,7 +139,7 @@ pypto_status heap_reserve(const segment *s, int64_t area_offset, int64_t *reserv
     if (end <= *reserved)
         return STATUS_OK;
     pypto_status status = heap_check_memory(end - *reserved, what);
-    if (status.kind != PYPTO_ERROR_NONE)
+    if (!status_ok(status))
         return status;
     int result;
     do
