@@ -1,10 +1,11 @@
 /* One rank at work: its scheduler, its queue, the programs it knows, and the dispatches that it has
  * taken and not completed. The same whether the rank is a process or a thread.
  *
- *   loop.c   records: taking them, the order among dispatches, completion, poison
- *   task.c   what a running wrapper submits: tasks, the order among them, blocks
- *   tracing.c   notes of all that, for calls that are recorded
- *   sub.c    in a SubWorker, which has the same loop: its functions, instead of wrappers and tasks
+ *   loop.c       records: taking them, the order among dispatches, completion, poison
+ *   dispatch.c   what a record becomes: its arguments, the cores of its functions
+ *   task.c       what a running wrapper submits: tasks, the order among them, blocks
+ *   tracing.c    notes of all that, for calls that are recorded
+ *   sub.c        in a SubWorker, which has the same loop: its functions, instead of wrappers and tasks
  *
  * Everything here belongs to the rank's thread, but for `ending` and `programs`. */
 #ifndef RUNTIME_RANK_H
@@ -125,14 +126,20 @@ void rank_loop(rank *r);
 /* From another thread: makes rank_loop return after the core that runs. */
 void rank_end(rank *r);
 
-/* ---- between loop.c, task.c and sub.c ---- */
+/* ---- between loop.c, dispatch.c, task.c and sub.c ---- */
 
-/* loop.c: a core of the dispatch that runs that function of its program, not started yet; NULL when memory
+/* dispatch.c: an object in rank.dispatches, of no record yet; NULL when memory is exhausted. */
+dispatch *dispatch_take(rank *r);
+void dispatches_free_pool(rank *r);
+/* dispatch.c: a core of the dispatch that runs that function of its program, not started yet; NULL when memory
  * is exhausted. */
 pld_core *dispatch_core(dispatch *d, int32_t function, const arg_list *arguments);
-/* loop.c: fails the dispatch's call, in that function, because memory is exhausted. */
+/* dispatch.c: starts its wrapper, or the function of a SubWorker. */
+void dispatch_start(dispatch *d);
+/* dispatch.c: fails the call of a dispatch, or of a record, in that function, because memory is exhausted. */
 void dispatch_no_memory(const dispatch *d, int32_t function, int32_t line);
-/* loop.c: room for the arguments of a dispatch; false when memory is exhausted. And the arguments. */
+void record_no_memory(rank *r, const queue_record *record, int32_t function, int32_t line);
+/* dispatch.c: room for the arguments of a dispatch; false when memory is exhausted. And the arguments. */
 bool dispatch_reserve_args(dispatch *d, int32_t count);
 void dispatch_fill_args(dispatch *d);
 /* loop.c: completes the dispatch if nothing of it is left. */
