@@ -1,6 +1,5 @@
-/* Cores, turns, waiting and parking of one rank: see sched.h for the idea, segment.h for the
- * protocol of bell and park. */
-#include "sched/sched.h"
+/* Cores, turns and waiting of one rank: see sched.h for the idea. */
+#include "sched/sched_internal.h"
 
 #include "base/alloc.h"
 #include "base/os.h"
@@ -10,7 +9,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* How long a rank without work keeps yielding before it sleeps: waking a sleeping CPU costs about
  * 20 us, so a millisecond covers calls that come back to back and costs nothing noticeable when
@@ -160,81 +158,6 @@ static void push_ready(sched *s, pld_core *core)
     s->ready_last = core;
 }
 
-/* ---- of recorded calls ---- */
-
-static void note_ready(pld_core *core)
-{
-    core->ready_ns = os_now_ns();
-    core->started_ns = core->ended_ns = 0;
-    core->lane = -1;
-}
-
-static int32_t take_lane(sched *s)
-{
-    for (int32_t i = 0; i < TRACE_LANES / 64; ++i) {
-        if (~s->lanes[i] == 0)
-            continue;
-        const int32_t bit = __builtin_ctzll(~s->lanes[i]);
-        s->lanes[i] |= UINT64_C(1) << bit;
-        return i * 64 + bit;
-    }
-    return TRACE_LANES - 1;
-}
-
-static void note_started(sched *s, pld_core *core)
-{
-    core->started_ns = os_now_ns();
-    core->cpu = sched_getcpu();
-    if (core->task != NULL)
-        core->lane = take_lane(s);
-}
-
-/* Its last instruction is behind it, or it is dropped. Again: does nothing. */
-static void note_ended(sched *s, pld_core *core)
-{
-    if (core->started_ns == 0 || core->ended_ns != 0)
-        return;
-    core->ended_ns = os_now_ns();
-    if (core->lane >= 0)
-        s->lanes[core->lane / 64] &= ~(UINT64_C(1) << core->lane % 64);
-}
-
-void sched_note_phase(sched *s, trace_phase phase, int64_t began_ns, int32_t tasks)
-{
-    if (s->log == NULL)
-        return;
-    event_phase *e = trace_begin(s->log, EVENT_PHASE, s->log_dispatch, (int64_t)sizeof *e);
-    if (e == NULL)
-        return;
-    e->phase = (int32_t)phase;
-    e->tasks = tasks;
-    e->turn = s->turns;
-    e->began_ns = began_ns;
-    e->ended_ns = os_now_ns();
-    trace_commit(s->log, e);
-}
-
-static void note_turn(sched *s, bool idle)
-{
-    ++s->turns;
-    if (idle == (s->phase_ns != 0))
-        return;
-    if (idle) {
-        s->phase_ns = os_now_ns();
-        return;
-    }
-    sched_note_phase(s, PHASE_IDLE, s->phase_ns, 0);
-    s->phase_ns = 0;
-}
-
-void sched_end_phases(sched *s)
-{
-    if (s->phase_ns != 0)
-        sched_note_phase(s, PHASE_IDLE, s->phase_ns, 0);
-    s->phase_ns = 0;
-    s->log = NULL;
-}
-
 void sched_start(sched *s, pld_core *core)
 {
     core->fiber = NULL;
@@ -365,12 +288,6 @@ bool wait_satisfied(const segment *seg, const wait_entry *wait)
     return wait->cmp == PLD_EQ ? value == wait->expected : value >= wait->expected;
 }
 
-static bool core_satisfied(const pld_core *core)
-{
-    return core->wait.kind == WAIT_TASKS ? *core->awaited == 0
-                                         : wait_satisfied(&core->owner->seg, &core->wait);
-}
-
 /* Whether to pause once more, or to give the CPU away from now on. */
 static bool may_pause(sched *s)
 {
@@ -438,72 +355,7 @@ static bool wake_satisfied(sched *s)
     return any;
 }
 
-static bool any_satisfied(const sched *s)
-{
-    for (const pld_core *core = s->blocked; core != NULL; core = core->next)
-        if (core_satisfied(core))
-            return true;
-    return false;
-}
-
-/* ---- parking ---- */
-
-void sched_ring_host(const sched *s)
-{
-    if (atomic_load_explicit(&s->seg.set->host_waiting, memory_order_seq_cst) == 0)
-        return;
-    const uint64_t one = 1;
-    ssize_t written = write(s->host_event, &one, sizeof one);
-    (void)written; /* a full counter is a ring that has not been heard yet */
-}
-
-static void publish_wait(sched *s, uint32_t *count, const wait_entry *wait)
-{
-    if (*count < WAIT_SLOTS)
-        wait_copy(&s->header->waits[*count], wait);
-    ++*count;
-}
-
-static void publish_waits(sched *s)
-{
-    uint32_t count = 0;
-    for (const outer_wait *outer = s->outer; outer != NULL; outer = outer->next)
-        publish_wait(s, &count, &outer->entry);
-    /* A wrapper that waits for its own tasks is no news: theirs are. */
-    for (const pld_core *core = s->blocked; core != NULL; core = core->next)
-        if (core->wait.kind != WAIT_TASKS)
-            publish_wait(s, &count, &core->wait);
-    if (count > WAIT_SLOTS)
-        count = WAIT_SLOTS + 1;
-    atomic_store_explicit(&s->header->wait_count, count, memory_order_relaxed);
-}
-
-/* Whether nobody runs any more, as far as `running` tells. */
-static bool last_to_sleep(sched *s)
-{
-    _Atomic int32_t *running = &s->seg.set->running;
-    return s->uncounted ? atomic_load_explicit(running, memory_order_seq_cst) == 0
-                        : atomic_fetch_sub_explicit(running, 1, memory_order_seq_cst) == 1;
-}
-
-static void park(sched *s)
-{
-    rank_header *h = s->header;
-    publish_waits(s);
-    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst); /* parked */
-    const uint32_t bell = atomic_load_explicit(&h->bell, memory_order_seq_cst);
-    atomic_fetch_add_explicit(&h->sleepers, 1, memory_order_seq_cst);
-    if (!s->has_work(s->context) && !any_satisfied(s)) {
-        sched_leaves_cpu(s);
-        if (last_to_sleep(s))
-            sched_ring_host(s);
-        s->seg.transport->sleep(&h->bell, bell);
-        if (!s->uncounted)
-            atomic_fetch_add_explicit(&s->seg.set->running, 1, memory_order_seq_cst);
-    }
-    atomic_fetch_add_explicit(&h->epoch, 1, memory_order_seq_cst); /* no longer */
-    atomic_fetch_sub_explicit(&h->sleepers, 1, memory_order_relaxed);
-}
+/* ---- turns ---- */
 
 static void idle(sched *s)
 {
@@ -518,7 +370,7 @@ static void idle(sched *s)
         if (s->idle_since_ns == 0) {
             s->idle_since_ns = now;
         } else if (now - s->idle_since_ns > LINGER_NS) {
-            park(s);
+            sched_park(s);
             return;
         }
     }
