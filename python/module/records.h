@@ -1,4 +1,4 @@
-/* Records of a call, as Python asks for them: None, or a tuple that runtime/records.py makes of a RunConfig. */
+/* Records of a call, as Python asks for them: None, or a tuple that runtime/_records.py makes of a RunConfig. */
 #ifndef MODULE_RECORDS_H
 #define MODULE_RECORDS_H
 

@@ -1,5 +1,5 @@
 /* Sleeping, waking and the deadlock look, for every program of a few notifies and waits and every
- * interleaving: a model of src/sched/sched.c (park), src/sched/signal.c (pld_notify), src/runtime/loop.c
+ * interleaving: a model of src/sched/park.c, src/sched/signal.c (pld_notify), src/runtime/loop.c
  * (has_work, completion), src/transport/segment.h (rank_ring) and src/host/{call,deadlock}.c (the wait, the
  * look). `scripts/check model` runs it; by hand:
  *

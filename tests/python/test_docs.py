@@ -49,6 +49,34 @@ def shown(text, script, parts):
     return re.sub(rf"{re.escape(str(script))}:(\d+)", place, text)
 
 
+ROOT = DOCS.parent
+FOLDERS = [folder.name for folder in (ROOT / "src").iterdir() if folder.is_dir()]
+
+
+def is_in_the_tree(name):
+    """A path, from the root or from src/, python/ or python/pypto; sources of one name without their endings."""
+    places = [ROOT / above / name for above in ("", "src", "python", "python/pypto")]
+    return any(place.with_name(place.name + ending).exists() for place in places for ending in ("", ".c", ".h", ".py"))
+
+
+def test_files_that_pages_name_are_in_the_tree():
+    inside = "|".join(["src", "python", "tests", "scripts", "bench", "examples", "docs", "include", "module", *FOLDERS])
+    for page in DOCS.glob("*.md"):
+        named = re.findall(rf"`((?:{inside})/[\w./-]*)`", page.read_text())
+        assert [name for name in named if not is_in_the_tree(name)] == [], page.name
+
+
+def test_files_that_comments_name_are_in_the_tree():
+    sources = [path for folder in ("src", "python", "include", "tests", "examples") for path in (ROOT / folder).rglob("*.*")]
+    known = {path.name for path in sources} | {"script.py", "fs.h"}  # the user's, and the system's
+    for path in sources:
+        if path.suffix not in (".c", ".h", ".def") or "tests" in path.parts:
+            continue
+        comments = " ".join(re.findall(r"/\*.*?\*/", path.read_text(), re.S))
+        named = re.findall(r"\b([a-z]\w+\.(?:c|h|def|py|pml))\b", comments)
+        assert set(named) <= known, path
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path):
     script, strings = tmp_path / "page.py", tmp_path / "strings.json"
