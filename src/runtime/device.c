@@ -286,10 +286,10 @@ pld_tensor(pld_create_tensor)(pld_core *core, int32_t dtype, int32_t ndim, const
 
 void(pld_release_tensor)(pld_core *core, const pld_tensor *tensor)
 {
-    int64_t bytes = pypto_dtype_bytes((pypto_dtype)tensor->dtype);
+    int64_t elems = 1;
     for (int32_t i = 0; i < tensor->ndim; ++i)
-        bytes *= tensor->shape[i];
-    task_release(core, tensor, bytes);
+        elems *= tensor->shape[i];
+    task_release(core, tensor, pypto_dtype_size((pypto_dtype)tensor->dtype, elems));
 }
 
 /* ---- elements ---- */

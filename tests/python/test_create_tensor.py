@@ -276,3 +276,33 @@ def test_what_cannot_be_had(wrapper, host, words):
 def test_refused(wrapper, host, error, words):
     with pytest.raises(error, match=words):
         run(wrapper, host)
+
+
+def test_ended_tensors_of_packed_elements():
+    """What ends with a turn gives back the bytes that it had: two elements lie in one."""
+    program = from_text("""\
+@pl.jit.incore
+def copy(x: pl.Tensor[[256], pl.INT4], y: pl.Out[pl.Tensor[[256], pl.INT4]]):
+    pl.store(pl.load(x, [0], [256]), [0], y)
+
+@pl.jit
+def wrapper(x: pl.Tensor[[3, 256], pl.INT4], y: pl.Out[pl.Tensor[[3, 256], pl.INT4]]):
+    for i in pl.range(100):                         # so many that some have run when the next ones are submitted
+        t = pl.create_tensor([256], pl.INT4)
+        copy(x[i % 3], t)
+        copy(t, y[i % 3])
+    u = pl.create_tensor([256], pl.INT4)
+    v = pl.create_tensor([256], pl.INT4)
+    w = pl.create_tensor([256], pl.INT4)
+    copy(x[0], u)
+    copy(x[1], v)
+    copy(x[2], w)
+    copy(u, y[0])
+    copy(v, y[1])
+    copy(w, y[2])
+""")
+    x = np.arange(3 * 128, dtype=np.uint32).astype(np.uint8).reshape(3, 128)
+    x[2] = 255 - x[0]
+    y = np.zeros_like(x)
+    program["wrapper"](x, y)
+    np.testing.assert_array_equal(y, x)
