@@ -9,13 +9,21 @@
 /* `target` is the name that the value will be assigned to, or -1: operations compute in its place. */
 dsl_value eval(lowering *fl, const syntax_expr *e);
 dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target);
-/* x op y: scalars, or tiles with tiles and scalars. */
-dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
-                       int64_t target);
 /* [f(k) for k in range(n)] with constant bounds: a tuple of its elements. */
 dsl_value eval_comprehension(lowering *fl, const syntax_expr *e);
 /* A scalar of an integer type; reports otherwise as "<what> must be an integer scalar". */
 bool eval_integer(lowering *fl, const syntax_expr *e, const char *what, dsl_value *v);
+
+/* ---- operators.c ---- */
+
+dsl_value eval_unary(lowering *fl, const syntax_expr *e, int64_t target);
+dsl_value eval_binary(lowering *fl, const syntax_expr *e, int64_t target);
+dsl_value eval_comparison(lowering *fl, const syntax_expr *e);
+/* `and`, `or` */
+dsl_value eval_logic(lowering *fl, const syntax_expr *e);
+/* x op y: scalars, or tiles with tiles and scalars. */
+dsl_value value_binary(lowering *fl, const char *op, dsl_value x, dsl_value y, pypto_span span,
+                       int64_t target);
 
 /* ---- builtins.c ---- */
 

@@ -9,7 +9,7 @@
  *              "source: memory, offsets: offsets, shapes: extents"; "= default" makes one optional,
  *              a "*" entry makes those after it keyword-only. "input/tensor/tile: tile" has a name each
  *              for pl., pl.tensor. and pl.tile., the last also for those behind it; help shows the one of
- *              the spelling, calls may use any, the columns below the first. Kinds (ops.c parses them):
+ *              the spelling, calls may use any, the columns below the first. Kinds (table.c parses them):
  *                tile (not of 4-bit elements; tile4 of those as well) | memory (tensor or window) | block (either) | window | tensor | array | buffer | comm | tile|scalar | tile|offsets
  *                scalar (any) | int (integer scalar) | offsets (integer scalars, one per dimension)
  *                extents (constants) | shape (integer scalars) | int|shape | indices (offsets, or
@@ -111,6 +111,7 @@ typedef struct op_param {
 } op_param;
 
 #define OP_MAX_PARAMS 12
+#define OP_MAX_SPELLINGS 4
 
 typedef struct op_call {
     ir_program *program;
@@ -154,10 +155,10 @@ typedef struct op_def {
     const char *doc;
 } op_def;
 
-/* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
 /* What messages call an entry of a list: "offset" for the parameter offsets. */
 const char *op_entry_name(const op_param *param);
 
+/* Parses the table once; thread-safe. Never NULL for 0 <= id < OP_COUNT. */
 const op_def *op_get(op_id id) EXPORTED(op_get);
 /* Whether it reads, writes or notifies another rank's slice of a window: the one that its operand `peer` names. */
 bool op_reaches_peers(const op_def *op);
