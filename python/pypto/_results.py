@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def make(program: _core.Program, bound: tuple[Any, ...]) -> list[Any]:
     """The tensors, zeroed, for a call with these arguments."""
     from ._dtypes import DTYPES
-    from .ir.compiled_program import ParameterInfo, zeros_like_these
+    from .ir.runnable import ParameterInfo, zeros_like_these
 
     zeros = zeros_like_these(bound)
     rows, shapes = program.parameters, program.extents

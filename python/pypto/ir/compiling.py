@@ -15,7 +15,7 @@ from ..errors import (
 )
 from . import artifact
 from .artifact import Settings, Sources
-from .compiled_program import CompiledProgram, Orchestration, ParameterInfo
+from .compiled_program import CompiledProgram, Orchestration
 from .distributed_compiled_program import DistributedCompiledProgram
 from .distributed_config import DistributedConfig
 from .folder import Folder
@@ -32,6 +32,7 @@ from .options import (
     flag,
     refuse_under_context,
 )
+from .runnable import ParameterInfo
 from .sidecar import Sidecar
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .._jit import refuse_residents
-from .compiled_program import ParameterInfo as ParameterInfo, Runnable
 from .distributed_config import DistributedConfig as DistributedConfig
+from .runnable import ParameterInfo as ParameterInfo, Runnable
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from .compiled_program import ParameterInfo
+    from .runnable import ParameterInfo
 
 COMPILED = "compiled_meta.json"
 DISTRIBUTED = "distributed_meta.json"
@@ -159,7 +159,7 @@ class _Reader:
         return value
 
     def param(self, value: Any, what: str) -> ParameterInfo:
-        from .compiled_program import ParameterInfo
+        from .runnable import ParameterInfo
 
         given = isinstance(value, dict) and value.get("shape", 0) is None and "value" in value
         keys = ("name", "direction", "shape", "dtype")

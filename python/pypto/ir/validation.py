@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any
 
-    from .compiled_program import Runnable
+    from .runnable import Runnable
 
 
 def validate(program: Runnable, tensors: Any, expected: Any, rtol: float, atol: float) -> None:

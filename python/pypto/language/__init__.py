@@ -7,16 +7,8 @@ the operations that DSL functions are written in; `help(pl.load)` tells what one
 from .._decorators import jit
 from .._dtypes import DTYPES as _DTYPES, DataType
 from .._jit import JITFunction
-from .._program import (
-    InlineFunction,
-    function,
-    inline,
-    loads,
-    loads_program,
-    parse,
-    parse_program,
-    program,
-)
+from .._program import InlineFunction, function, inline, program
+from .._program_text import loads, loads_program, parse, parse_program
 from . import _operations, parser
 from ._annotations import (
     Array,

@@ -26,7 +26,7 @@ TYPE_CHECKING = False  # typing costs more to import than all of this package
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from ..ir.compiled_program import ParameterInfo
+    from ..ir.runnable import ParameterInfo
     from .run_config import RunConfig
 
 
