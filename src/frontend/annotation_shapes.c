@@ -80,7 +80,8 @@ static dsl_value dim_item(lowering *fl, const syntax_expr *e)
         return unresolved_dim(fl, e);
     index += index < 0 ? list->count : 0;
     if (index < 0 || index >= list->count)
-        return report(fl->fe, DIAG_BAD_ANNOTATION, e->span, NULL,
+        return report(fl->fe, DIAG_BAD_ANNOTATION, e->span,
+                      "use an index that it has, from 0; negative ones count from its end",
                       "Failed to evaluate expression in a shape: '%s' has %d elements", name,
                       list->count);
     return dim_of_meaning(fl, &list->items[index], name, e->span);

@@ -15,7 +15,8 @@
 static dsl_value bad_arguments(lowering *fl, const syntax_expr *e, const char *path,
                                const char *problem)
 {
-    return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span, NULL, "%s %s", path, problem);
+    return report(fl->fe, DIAG_BAD_ARGUMENTS, e->span,
+                  arena_printf(fl->a, "see its signature: help(%s)", path), "%s %s", path, problem);
 }
 
 /* ---- min, max, abs ---- */
@@ -139,7 +140,8 @@ static dsl_value lower_static_assert(lowering *fl, const syntax_expr *e)
 {
     int64_t count = e->items.count;
     if (count < 1 || count > 2 || e->keywords.count > 0)
-        return report(fl->fe, DIAG_BAD_STATIC, e->span, NULL,
+        return report(fl->fe, DIAG_BAD_STATIC, e->span,
+                      "write pl.static_assert(condition, \"message\")",
                       "pl.static_assert takes 1 or 2 arguments");
     if (count == 2 && e->items.items[1]->kind != SYNTAX_STRING)
         return report(fl->fe, DIAG_BAD_STATIC, e->items.items[1]->span, NULL,
@@ -149,7 +151,8 @@ static dsl_value lower_static_assert(lowering *fl, const syntax_expr *e)
         return v;
     bool number = v.kind == VALUE_SCALAR && (v.expr->kind == IR_BOOL || v.expr->kind == IR_INT);
     if (!number)
-        return report(fl->fe, DIAG_STATIC_ASSERT, e->items.items[0]->span, NULL,
+        return report(fl->fe, DIAG_STATIC_ASSERT, e->items.items[0]->span,
+                      "use constants and static extents alone, or check with an if when it runs",
                       "the condition of pl.static_assert must be compile-time evaluable");
     if (v.expr->integer == 0)
         return report(fl->fe, DIAG_STATIC_ASSERT, e->span,
@@ -242,13 +245,14 @@ static dsl_value lower_dim(lowering *fl, const syntax_expr *e)
     if (v.kind == VALUE_POISON || !eval_integer(fl, e->items.items[1], "the dimension", &index))
         return poison();
     if (!shape_value(fl, &v, e->span, &shape))
-        return report(fl->fe, DIAG_KIND_MISMATCH, v.span, NULL,
+        return report(fl->fe, DIAG_KIND_MISMATCH, v.span, "pass a tensor, window or tile",
                       "pl.tensor.dim takes a tensor, not %s", describe(fl->a, &v));
     if (!ir_is_const_int(index.expr, &i))
         return chosen_dim(fl, &v, &shape, index, e->span);
     i += i < 0 ? shape.count : 0;
     if (i < 0 || i >= shape.count)
-        return report(fl->fe, DIAG_BAD_INDEX, index.span, NULL,
+        return report(fl->fe, DIAG_BAD_INDEX, index.span,
+                      "dimensions count from 0; negative ones from the last",
                       "dimension %lld of a tensor with %d", (long long)i, shape.count);
     return shape.items[i];
 }
@@ -270,8 +274,10 @@ bool lower_builtin(lowering *fl, const char *path, const syntax_expr *e, dsl_val
     else if (strcmp(path, "pl.yield_") == 0)
         *result = branch_value(fl, e);
     else if (strcmp(path, "pl.cond") == 0)
-        *result = report(fl->fe, DIAG_BAD_LOOP, e->span, NULL,
-                         "pl.cond must be the first statement of a pl.while_ loop");
+        *result = report(
+            fl->fe, DIAG_BAD_LOOP, e->span,
+            "write it at the top of the loop: for (i,) in pl.while_(init_values=(0,)): pl.cond(i < n)",
+            "pl.cond must be the first statement of a pl.while_ loop");
     else if (strcmp(path, "pl.static_assert") == 0)
         *result = lower_static_assert(fl, e);
     else if (strcmp(path, "pl.static_print") == 0)

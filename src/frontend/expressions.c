@@ -84,7 +84,9 @@ static dsl_value misplaced_word(lowering *fl, const char *path, pypto_span span)
                       "write `with pl.spmd(n):` or `for i in pl.spmd(n):`",
                       "pl.spmd stands behind `with`, or is the iterator of a for loop");
     if (strcmp(path, "pl.split") == 0 || strcmp(path, "pl.cross_core_slot") == 0)
-        return report(fl->fe, DIAG_BAD_SCOPE, span, NULL, "%s is an entry of optimizations=", path);
+        return report(fl->fe, DIAG_BAD_SCOPE, span,
+                      arena_printf(fl->a, "write optimizations=[%s(...)]", path),
+                      "%s is an entry of optimizations=", path);
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
         if (strcmp(scopes[i], path) == 0)
             return report(fl->fe, DIAG_BAD_SCOPE, span,

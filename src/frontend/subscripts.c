@@ -418,7 +418,8 @@ void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v,
                   (base.var->type.kind == IR_TENSOR || base.var->type.kind == IR_WINDOW ||
                    base.var->type.kind == IR_TILE);
     if (!shaped) {
-        report(fl->fe, DIAG_BAD_INDEX, target->span, NULL,
+        report(fl->fe, DIAG_BAD_INDEX, target->span,
+               "assign to elements of tensors, windows, tiles and arrays; bind numbers to names",
                "Subscript requires Tuple, Tensor, Tile, or Array, not %s", describe(fl->a, &base));
         return;
     }

@@ -102,9 +102,9 @@ bool rule_window(op_call *call, ir_type *result);
 /* ---- helpers (rules.c) ---- */
 
 /* Adds a diagnostic at an operand (NULL: at the whole call); returns false. The message is prefixed by
- * the operation's name. */
+ * the operation's name. The hint is the rule's own: what the table says of a code is of any operation. */
 bool rule_fail(op_call *call, diag_code code, const ir_operand *at, const char *hint,
-               const char *format, ...) __attribute__((format(printf, 5, 6)));
+               const char *format, ...) __attribute__((format(printf, 5, 6), nonnull(4)));
 
 /* The first operand whose parameter has that kind; the table guarantees that there is one. */
 ir_operand *rule_operand(op_call *call, op_operand kind);
@@ -113,6 +113,9 @@ ir_operand *rule_operand(op_call *call, op_operand kind);
 bool rule_match_scalar(op_call *call, ir_operand *scalar, pypto_dtype dtype);
 
 /* Whether a tile has elements to compute with: neither bool nor a type for storage only. */
+#define ELEMENTS_HINT "choose extents whose product is the number of elements"
+/* Whether a new tile has dimensions, and a number of elements. */
+bool rule_check_size(op_call *call, const ir_operand *shape, const ir_type *tile);
 bool rule_numeric(op_call *call, const ir_operand *tile);
 
 /* Whether the last extent is even, for elements that lie two in a byte. */

@@ -46,8 +46,8 @@ bool rule_array_create(op_call *call, ir_type *result)
                          pypto_dtype_name(dtype->dtype));
     *result = (ir_type){.kind = IR_ARRAY, .dtype = dtype->dtype, .ndim = 1};
     result->shape[0] = ir_int(call->program->a, count);
-    return ir_static_elems(result) > 0 ||
-           rule_fail(call, DIAG_SHAPE_MISMATCH, extent, NULL, "the Array is too large");
+    return ir_static_elems(result) > 0 || rule_fail(call, DIAG_SHAPE_MISMATCH, extent,
+                                                    "use fewer elements", "the Array is too large");
 }
 
 static bool check_array_index(op_call *call)

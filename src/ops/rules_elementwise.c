@@ -8,6 +8,16 @@
 
 /* ---- new tiles ---- */
 
+bool rule_check_size(op_call *call, const ir_operand *shape, const ir_type *tile)
+{
+    if (shape->count == 0)
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "write [n], or [1, n]",
+                         "a tile has at least one dimension");
+    return ir_static_elems(tile) >= 0 ||
+           rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "use a smaller tile, in a loop",
+                     "the tile is too large");
+}
+
 /* pl.create_tile and pl.tile.full: the value, if there is one, becomes an element. */
 bool rule_create_tile(op_call *call, ir_type *result)
 {
@@ -19,15 +29,14 @@ bool rule_create_tile(op_call *call, ir_type *result)
     result->accumulator = space != NULL && space->number == enum_find("MemorySpace", "Acc")->value;
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
-    if (shape->count == 0 || ir_static_elems(result) < 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
-                         shape->count == 0 ? "a tile has at least one dimension"
-                                           : "the tile is too large");
-    if (!rule_check_packed(call, shape, result))
+    if (!rule_check_size(call, shape, result) || !rule_check_packed(call, shape, result))
         return false;
     if (value != NULL && value->expr->kind != IR_INT && value->expr->kind != IR_FLOAT &&
         value->expr->kind != IR_BOOL)
-        return rule_fail(call, DIAG_NOT_CONSTANT, value, NULL, "value must be a constant");
+        return rule_fail(
+            call, DIAG_NOT_CONSTANT, value,
+            "pl.expands(tile, x) fills a tile with a number that is known when it runs",
+            "value must be a constant");
     return value == NULL || rule_match_scalar(call, value, dtype);
 }
 
@@ -119,10 +128,20 @@ bool rule_elementwise_float(op_call *call, ir_type *result)
            rule_elementwise(call, result);
 }
 
+/* What makes integers of the elements; of floats, their bits, too. */
+static const char *to_integers(op_call *call, pypto_dtype dtype)
+{
+    const int64_t bits = 8 * pypto_dtype_bytes(dtype);
+    return ir_is_float(dtype) ? arena_printf(call->program->a,
+                                             "convert the tile: pl.cast(x, pl.INT32); its bits are "
+                                             "pl.reinterpret_view(x, pl.INT%lld)",
+                                             (long long)bits)
+                              : "convert the tile: pl.cast(x, pl.INT32)";
+}
+
 bool rule_elementwise_int(op_call *call, ir_type *result)
 {
-    return check_class(
-               call, ir_is_integer(rule_operand(call, OPERAND_TILE)->var->type.dtype), "integer",
-               "convert the tile: pl.cast(x, pl.INT32); its bits are pl.reinterpret_view(x, pl.INT32)") &&
+    const pypto_dtype dtype = rule_operand(call, OPERAND_TILE)->var->type.dtype;
+    return check_class(call, ir_is_integer(dtype), "integer", to_integers(call, dtype)) &&
            rule_elementwise(call, result);
 }

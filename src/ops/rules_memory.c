@@ -325,7 +325,8 @@ bool rule_assemble(op_call *call, ir_type *result)
                          pypto_dtype_name(target->dtype));
     int32_t leading = target->ndim - source->ndim;
     if (leading < 0)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, block, NULL,
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, block,
+                         "pl.reshape(x, shape) takes away axes of extent 1",
                          "a %s of rank %d does not go into one of rank %d",
                          ir_kind_name(source->kind), source->ndim, target->ndim);
     int64_t extents[PYPTO_MAX_DIMS];
@@ -352,7 +353,7 @@ bool rule_reshape_memory(op_call *call, ir_type *result)
     int64_t have = ir_static_elems(source);
     int64_t want = ir_static_elems(result);
     if (shape->count == 0 || (have >= 0 && want >= 0 && have != want))
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, ELEMENTS_HINT,
                          "the %s has %lld elements, the shape asks for %lld",
                          ir_kind_name(source->kind), (long long)have, (long long)want);
     return rule_check_packed(call, shape, result);

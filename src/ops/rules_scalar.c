@@ -61,7 +61,8 @@ bool rule_cast_tile(op_call *call, ir_type *result)
     pypto_dtype dtype = rule_operand(call, OPERAND_DTYPE)->dtype;
     *result = source->var->type;
     if (result->mask)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, source, NULL,
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, source,
+                         "pl.sel(mask, x, y) makes elements of it",
                          "a mask has no elements to convert");
     if (dtype == result->dtype)
         return rule_fail(call, DIAG_DTYPE_MISMATCH, source, "remove the cast",

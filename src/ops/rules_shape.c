@@ -85,8 +85,9 @@ bool rule_transpose(op_call *call, ir_type *result)
     *result = rule_operand(call, OPERAND_TILE)->var->type;
     for (int32_t i = 0; i < 2; i++)
         if (!ir_is_const_int(call->operands[i + 1].expr, &axes[i]))
-            return rule_fail(call, DIAG_NOT_CONSTANT, &call->operands[i + 1], NULL,
-                             "%s must be a constant", call->op->params[i + 1].name);
+            return rule_fail(call, DIAG_NOT_CONSTANT, &call->operands[i + 1],
+                             "write the numbers of the axes: 0, 1", "%s must be a constant",
+                             call->op->params[i + 1].name);
     result->ragged = false;
     return swap(call, result, axes[0], axes[1]);
 }
@@ -130,7 +131,8 @@ bool rule_set_valid(op_call *call, ir_type *result)
                          "needs a tile of rank 2, not %d", result->ndim);
     for (int32_t i = 0; i < 2; i++)
         if (bad_extent(call->operands[i + 1].expr, rule_extent(result, i)))
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, &call->operands[i + 1], NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, &call->operands[i + 1],
+                             "say how much of the tile counts, at most all of it",
                              "%s must be from 0 to the tile's %lld", call->op->params[i + 1].name,
                              (long long)rule_extent(result, i));
     result->ragged = true;
@@ -205,9 +207,9 @@ bool rule_reinterpret(op_call *call, ir_type *result)
     if (result->ndim == 0 || ir_static_elems(result) < 0 ||
         ir_static_elems(result) * to != ir_static_elems(type) * from)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape->kind == IR_OPERAND_LIST ? shape : x,
-                         NULL, "%lld elements of %s do not fill %s",
-                         (long long)ir_static_elems(type), pypto_dtype_name(type->dtype),
-                         rule_type_text(call, result));
+                         "give shape=[...], of as many bytes as the tile has",
+                         "%lld elements of %s do not fill %s", (long long)ir_static_elems(type),
+                         pypto_dtype_name(type->dtype), rule_type_text(call, result));
     return true;
 }
 
@@ -220,9 +222,7 @@ static bool new_tile(op_call *call, ir_type *result)
         .kind = IR_TILE, .dtype = rule_operand(call, OPERAND_DTYPE)->dtype, .ndim = shape->count};
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
-    return ir_static_elems(result) >= 0 ||
-           rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "use a smaller tile, in a loop",
-                     "the tile is too large");
+    return rule_check_size(call, shape, result);
 }
 
 bool rule_ci(op_call *call, ir_type *result)
@@ -251,16 +251,17 @@ bool rule_tri(op_call *call, ir_type *result)
     if (!new_tile(call, result))
         return false;
     if (result->ndim != 2)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL, "needs a shape of rank 2");
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, "write [rows, columns]",
+                         "needs a shape of rank 2");
     if (!dtype_is_number(result->dtype))
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, NULL, "does not make tiles of %s",
-                         pypto_dtype_name(result->dtype));
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, NULL, "name an integer or float type",
+                         "does not make tiles of %s", pypto_dtype_name(result->dtype));
     result->ragged = valid->kind == IR_OPERAND_LIST;
     if (!result->ragged)
         return true;
     for (int32_t i = 0; i < 2; i++)
         if (valid->count != 2 || bad_extent(valid->exprs[i], rule_extent(result, i)))
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, valid, "write [rows, columns]",
                              "valid_shape has two entries from 0 to the extents of the tile");
     return true;
 }

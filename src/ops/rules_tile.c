@@ -57,10 +57,12 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
     for (int32_t i = 0; fits && i < result->ndim; i++)
         fits = rule_extent(type, i) == (i == axis ? 1 : rule_extent(result, i));
     if (!fits)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, vector, NULL,
-                         "shape mismatch between %s and %s: axis %d of the second must be 1, the "
-                         "others equal",
-                         rule_type_text(call, result), rule_type_text(call, type), axis);
+        return rule_fail(
+            call, DIAG_SHAPE_MISMATCH, vector,
+            "reductions along that axis make such a tile; pl.reshape(x, shape) turns one around",
+            "shape mismatch between %s and %s: axis %d of the second must be 1, the "
+            "others equal",
+            rule_type_text(call, result), rule_type_text(call, type), axis);
     if (!rule_match_dtype(call, vector, result))
         return false;
     if (floats && !ir_is_float(type->dtype))
@@ -127,8 +129,10 @@ bool rule_matmul_acc(op_call *call, ir_type *result)
     if (!product(call, &call->operands[1], &call->operands[2], result))
         return false;
     if (type->dtype != result->dtype || !ir_shape_equal(type, result))
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, acc, NULL, "the accumulator is %s, not %s",
-                         rule_type_text(call, type), rule_type_text(call, result));
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, acc,
+                         "begin with what pl.matmul of the two gives",
+                         "the accumulator is %s, not %s", rule_type_text(call, type),
+                         rule_type_text(call, result));
     *result = *type;
     const ir_operand *start = &call->operands[op_param_index(call->op, "init_cond")];
     if (start->kind == IR_OPERAND_EXPR && start->expr->dtype != PYPTO_BOOL)
@@ -168,7 +172,7 @@ bool rule_reshape(op_call *call, ir_type *result)
     for (int32_t i = 0; i < shape->count; i++)
         result->shape[i] = shape->exprs[i];
     if (shape->count == 0 || ir_static_elems(result) != ir_static_elems(type))
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, NULL,
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, ELEMENTS_HINT,
                          "%s has %lld elements, the shape asks for %lld",
                          rule_type_text(call, type), (long long)ir_static_elems(type),
                          (long long)ir_static_elems(result));

@@ -145,7 +145,7 @@ static bool check_chunks(op_call *call)
     if (!check_chunk(call, "chunk_rows", &rows) || !check_chunk(call, "chunk_cols", &columns))
         return false;
     return pipeline == NULL || pipeline->expr->integer == 0 || (rows != 0 && columns != 0) ||
-           rule_fail(call, DIAG_BAD_ARGUMENTS, pipeline, NULL,
+           rule_fail(call, DIAG_BAD_ARGUMENTS, pipeline, "give both, or leave pipeline= out",
                      "pipeline=True requires both chunk_rows>0 and chunk_cols>0");
 }
 
@@ -236,17 +236,19 @@ static bool check_stage(op_call *call, int index, pypto_dtype dtype, const ir_ex
         return true;
     const ir_type *stage = &operand->var->type;
     if (stage->ndim != 2)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, operand,
+                         "create it with pl.create_tile([rows, columns], dtype)",
                          "%s must be a 2D VEC staging tile, but its rank is %d", name, stage->ndim);
     if (stage->dtype != dtype)
-        return rule_fail(call, DIAG_DTYPE_MISMATCH, operand, NULL,
+        return rule_fail(call, DIAG_DTYPE_MISMATCH, operand,
+                         "create it with the element type of dst",
                          "%s dtype must match dst dtype: %s is not %s", name,
                          pypto_dtype_name(stage->dtype), pypto_dtype_name(dtype));
     for (int i = 0; i < 2; i++) {
         int64_t have = 0;
         int64_t most = transfer_extent(extents, ndim, i == 0);
         if (ir_is_const_int(stage->shape[i], &have) && most >= 0 && have > most)
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, operand, "create a smaller one",
                              "%s must fit within the transfer: it has %lld %s, the transfer %lld",
                              name, (long long)have, i == 0 ? "rows" : "columns", (long long)most);
     }
@@ -268,7 +270,7 @@ static bool check_staged(op_call *call)
     const ir_operand *other = &operands[STAGE2];
     for (int i = 0; i < 2 && other->kind == IR_OPERAND_VAR; i++) {
         if (!ir_expr_equal(operands[STAGE].var->type.shape[i], other->var->type.shape[i]))
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, other, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, other, "create both with one shape",
                              "ping/pong staging tiles must have identical shape");
     }
     return true;
@@ -342,7 +344,8 @@ bool rule_defer_wait(op_call *call, ir_type *result)
                          "signal dtype must be INT32, not %s",
                          pypto_dtype_name(signal->var->type.dtype));
     if (ir_is_const_int(expected->expr, &number) && (number < 0 || number > INT32_MAX))
-        return rule_fail(call, DIAG_BAD_DEFERRED_WAIT, expected, NULL,
+        return rule_fail(call, DIAG_BAD_DEFERRED_WAIT, expected,
+                         "a cell is an INT32; wait for a number that one can reach",
                          "expected must be in [0, INT32_MAX], not %lld", (long long)number);
     return check_cell(call);
 }

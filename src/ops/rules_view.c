@@ -44,7 +44,8 @@ bool rule_part(op_call *call, ir_type *result)
 {
     const ir_type *source = &call->operands[0].var->type;
     if (call->operands[1].count != source->ndim || call->operands[2].count != source->ndim)
-        return rule_fail(call, DIAG_BAD_INDEX, NULL, NULL, "one entry per dimension is needed");
+        return rule_fail(call, DIAG_BAD_INDEX, NULL, "write one integer or slice per dimension",
+                         "one entry per dimension is needed");
     *result = (ir_type){.kind = source->kind, .dtype = source->dtype, .ragged = source->ragged};
     for (int32_t d = 0; d < source->ndim; d++) {
         int64_t extent = 0;
@@ -73,7 +74,8 @@ static bool dropped_axes(op_call *call, const int64_t *sizes, int32_t ndim, uint
     for (int32_t i = 0; dropped != NULL && i < dropped->count; i++) {
         int64_t dim = -1;
         if (!ir_is_const_int(dropped->exprs[i], &dim) || dim < 0 || dim >= ndim || sizes[dim] != 1)
-            return rule_fail(call, DIAG_SHAPE_MISMATCH, dropped, NULL,
+            return rule_fail(call, DIAG_SHAPE_MISMATCH, dropped,
+                             "leave it out of drop_dims, or give it the extent 1 in shape",
                              "drop_dims names axes of the constant extent 1, which %lld is not",
                              (long long)dim);
         *mask |= 1u << dim;

@@ -1,6 +1,7 @@
 """What the language refuses, construct by construct: a kernel body, the class of the exception, and the
 words that it must have. One mistake gives one message; several come together."""
 
+import re
 import warnings
 
 import numpy as np
@@ -302,3 +303,51 @@ def test_operators_that_tiles_do_not_have_name_the_operation(expression, hint):
     with pytest.raises(ParserSyntaxError, match="must be ScalarExpr") as caught:
         pl.parse(kernel(f"z = {expression}"))
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body, words, hint",
+    [
+        ("z = pl.create_tile([], pl.FP32)", "at least one dimension", r"\[1, n\]"),
+        ("z = pl.create_tile([1 << 40, 1 << 40], pl.FP32)", "the tile is too large", "a smaller tile, in a loop"),
+        ("z = pl.tile.full([8, 8], dtype=pl.FP32, value=f)", "value must be a constant", r"pl\.expands\(tile, x\)"),
+        ("z = pl.and_(t, t)", "needs integer elements, not fp32", r"reinterpret_view\(x, pl\.INT32\)$"),
+        ("b = pl.cast(t, pl.BF16)\nz = pl.not_(b)", "not bfloat16", r"reinterpret_view\(x, pl\.INT16\)$"),
+        ("b = pl.cast(t, pl.BOOL)\nz = pl.and_(b, b)", "not bool", r"^convert the tile: pl\.cast\(x, pl\.INT32\)$"),
+        ("z = pl.transpose(t, n, 1)", "must be a constant", "numbers of the axes"),
+        ("z = pl.reshape(t, [8, 9])", "the shape asks for 72", "whose product is the number of elements"),
+        ("z = pl.reinterpret_view(t, pl.INT16, shape=[8, 8])", "do not fill", "as many bytes"),
+        ("z = pl.row_expand_add(t, t)", "shape mismatch between", "reductions along that axis"),
+        ("z = pl.set_validshape(t, 9, 8)", "from 0 to the tile's 8", "at most all of it"),
+        ("z = pl.matmul_acc(pl.create_tile([4, 4], pl.FP32), t, t)", "the accumulator is", r"pl\.matmul of the two"),
+        ("y[:] = pl.slice(x, [8, 8], [0, 0], drop_dims=[0])", "extent 1, which 0 is not", "out of drop_dims"),
+        ("z = pl.min()", r"pl\.min takes two numbers", r"help\(pl\.min\)"),
+        ("z = pl.tensor.dim(n, 0)", "takes a tensor, not", "pass a tensor"),
+        ("z = pl.tensor.dim(x, 2)", "dimension 2 of a tensor with 2", "count from 0"),
+        ("pl.static_assert(n > 0)", "must be compile-time evaluable", "constants and static extents"),
+        ("pl.static_assert()", "takes 1 or 2 arguments", "condition, "),
+        ("pl.cond(n > 0)", "first statement of a pl.while_", r"pl\.while_\(init_values"),
+        ("w: pl.Tile[[LIST[2], 8], pl.FP32] = t", "'LIST' has 2 elements", "an index that it has"),
+    ],
+)
+def test_hints_are_of_the_mistake_at_hand(body, words, hint):
+    """Not of another one with the same code: what a hint names is what helps here."""
+    with pytest.raises(ParserError, match=words) as caught:
+        from_text(kernel(body))
+    assert re.search(hint, caught.value.hint), caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "z = pl.create_tile([1, 8], pl.FP32)",
+        "z = pl.expands(t, f)",
+        "z = pl.not_(pl.reinterpret_view(pl.cast(t, pl.BF16), pl.INT16))",
+        "z = pl.and_(pl.cast(t, pl.INT32), pl.reinterpret_view(t, pl.INT32))",
+        "z = pl.reinterpret_view(t, pl.INT16, shape=[8, 16])",
+        "z = pl.row_expand_add(t, pl.row_sum(t))",
+        "z = pl.matmul_acc(pl.matmul(t, t), t, t)",
+    ],
+)
+def test_what_those_hints_name_is_accepted(body):
+    pl.parse(kernel(body))

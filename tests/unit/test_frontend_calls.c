@@ -191,11 +191,11 @@ static void test_planes(void **state)
                  "c", 9,
                  (expected_error){"PYPTO-S109", 1, 8, "should be inside InCore block", "incore"});
     /* Where nothing better is known, the hint comes from the table. */
-    expect_error(HEAD "@pl.jit\n"
-                      "def c(x: pl.Tensor[[4], pl.FP32]):\n"
-                      "    w = pl.reshape(x, [5])\n",
-                 "c", 9,
-                 (expected_error){"PYPTO-T203", 1, -1, "pl.reshape", "Compare the two types"});
+    expect_error(
+        HEAD "@pl.jit\n"
+             "def c(x: pl.Tensor[[4], pl.FP32]):\n"
+             "    break\n",
+        "c", 9, (expected_error){"PYPTO-S117", 1, -1, "'break' outside loop", "a loop of its own"});
     expect_error(HEAD "@pl.jit\n"
                       "def d(x: pl.Tensor[[4], pl.FP32]):\n"
                       "    pass\n"
