@@ -127,14 +127,24 @@ pypto_status diag_status(diag_code code, const char *hint, const char *format, .
     return status;
 }
 
-/* What to do about errors that have the same cure wherever they come up. */
-static const char *usual_cure(int error)
+/* What to do about errors that have the same cure wherever they come up. To be freed; NULL: there is none, or no memory
+ * for it. */
+static char *usual_cure(int error)
 {
+    char limit[OS_LIMIT_TEXT];
     switch (error) {
-    case EMFILE: return "raise `ulimit -n`, or use fewer devices";
-    case ENFILE: return "the whole system has too many open files: end other programs";
-    case ENOSPC: return "free some space on that file system";
-    case EDQUOT: return "your quota on that file system is used up: remove files";
+    case EMFILE:
+        return alloc_printf("raise %s, or use fewer devices: each takes two",
+                            os_limit_text("files", limit, sizeof limit));
+    case EFBIG: return alloc_printf("raise %s", os_limit_text("file size", limit, sizeof limit));
+    case EAGAIN:
+        return alloc_printf("raise %s, or use fewer devices: each takes two, one per thread",
+                            os_limit_text("processes", limit, sizeof limit));
+    case EROFS: return alloc_strdup("choose a directory on a file system that can be written to");
+    case ENFILE:
+        return alloc_strdup("the whole system has too many open files: end other programs");
+    case ENOSPC: return alloc_strdup("free some space on that file system");
+    case EDQUOT: return alloc_strdup("your quota on that file system is used up: remove files");
     default: return NULL;
     }
 }
@@ -148,9 +158,10 @@ pypto_status diag_system(int error, const char *hint, const char *doing, ...)
     if (what == NULL)
         return diag_no_memory();
     char reason[128];
-    hint = hint != NULL ? hint : usual_cure(error);
-    pypto_status status = diag_status(DIAG_SYSTEM, hint, "cannot %s: %s", what,
-                                      strerror_r(error, reason, sizeof reason));
+    char *cure = hint != NULL ? NULL : usual_cure(error);
+    pypto_status status = diag_status(DIAG_SYSTEM, hint != NULL ? hint : cure, "cannot %s: %s",
+                                      what, strerror_r(error, reason, sizeof reason));
+    alloc_free(cure);
     alloc_free(what);
     return status;
 }

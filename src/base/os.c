@@ -88,6 +88,19 @@ static bool find_own_file(char path[PATH_MAX])
     return length > 0;
 }
 
+int os_start_thread(pthread_t *thread, int64_t stack_bytes, void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return error;
+    error = pthread_attr_setstacksize(&attributes, (size_t)stack_bytes);
+    if (error == 0)
+        error = pthread_create(thread, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
 char *os_library_path(arena *a)
 {
     char path[PATH_MAX];

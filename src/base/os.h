@@ -9,6 +9,7 @@
 
 #include <pypto/status.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,12 @@ int32_t os_cpu_now(void);
 /* The part of it that concerns cgroups: fewest CPUs that the groups named in `membership` (the text
  * of /proc/self/cgroup) and their parents below `mount` grant, or 0 when they set no limit. */
 int64_t os_cgroup_cpus(const char *mount, const char *membership);
+
+/* Bytes that this process may still take before somebody is killed for it: of the machine, and of the cgroups above it. If
+ * that is `enough` or more, it may be less than there is. */
+int64_t os_memory_left(int64_t enough) EXPORTED(os_memory_left);
+/* The part of it that concerns cgroups, as above; INT64_MAX when they set no limit. */
+int64_t os_cgroup_memory_left(const char *mount, const char *membership, int64_t enough);
 
 /* The whole file on the arena, NUL-terminated; *bytes may be NULL. NULL when it cannot be read. */
 char *os_read_file(arena *a, const char *path, int64_t *bytes) EXPORTED(os_read_file);
@@ -83,9 +90,14 @@ PYPTO_NODISCARD pypto_status os_temp_dir(arena *a, const char *parent, char **pa
 /* Removes a file, link or directory with all its content. Follows no symbolic link. What cannot be
  * removed stays. */
 void os_remove_tree(const char *path) EXPORTED(os_remove_tree);
-/* A resource limit of this process: "files", "processes", "address space" or "file size"; -1 when there is
+/* A resource limit of this process: "files", "processes", "address space", "file size" or "stack"; -1 when there is
  * none. */
 int64_t os_limit(const char *what) EXPORTED(os_limit);
+/* "`ulimit -n`, which is 12", as the shell counts; without the number when there is no limit. Returns `text`. */
+#define OS_LIMIT_TEXT 64
+const char *os_limit_text(const char *what, char *text, int64_t bytes);
+/* Starts a thread that needs no more than this much stack, whatever ulimit -s says; 0 or the error. */
+int os_start_thread(pthread_t *thread, int64_t stack_bytes, void *(*run)(void *), void *argument);
 /* Atomically puts `from` in the place of `to`. */
 PYPTO_NODISCARD pypto_status os_rename(const char *from, const char *to);
 

@@ -1,6 +1,7 @@
 /* Facts about the system, for those who may not know Linux. What stat() says of a file: the artifact
  * cache trusts only what this user owns, the compiler's identity is its size and time. The
  * limits of the process: for the `pypto` command. What the system says of itself in small files of text. */
+#include "base/format.h"
 #include "base/os.h"
 
 #include <fcntl.h>
@@ -51,25 +52,45 @@ void os_touch(const char *path)
     (void)utimensat(AT_FDCWD, path, NULL, 0);
 }
 
+static const struct limit {
+    const char *what;
+    int resource;
+    const char *option; /* of ulimit */
+    int64_t unit;       /* in which that counts */
+} limits[] = {
+    {"files", RLIMIT_NOFILE, "-n", 1},        {"processes", RLIMIT_NPROC, "-u", 1},
+    {"address space", RLIMIT_AS, "-v", 1024}, {"file size", RLIMIT_FSIZE, "-f", 1024},
+    {"stack", RLIMIT_STACK, "-s", 1024},
+};
+
+static const struct limit *find_limit(const char *what)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(limits[i].what, what) == 0)
+            return &limits[i];
+    return NULL;
+}
+
 int64_t os_limit(const char *what)
 {
-    static const struct {
-        const char *what;
-        int resource;
-    } known[] = {
-        {"files", RLIMIT_NOFILE},
-        {"processes", RLIMIT_NPROC},
-        {"address space", RLIMIT_AS},
-        {"file size", RLIMIT_FSIZE},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        struct rlimit limit;
-        if (strcmp(known[i].what, what) == 0 &&
-            getrlimit((__rlimit_resource_t)known[i].resource, &limit) == 0 &&
-            limit.rlim_cur != RLIM_INFINITY)
-            return (int64_t)limit.rlim_cur;
-    }
-    return -1;
+    const struct limit *known = find_limit(what);
+    struct rlimit limit;
+    if (known == NULL || getrlimit((__rlimit_resource_t)known->resource, &limit) != 0 ||
+        limit.rlim_cur == RLIM_INFINITY)
+        return -1;
+    return (int64_t)limit.rlim_cur;
+}
+
+const char *os_limit_text(const char *what, char *text, int64_t bytes)
+{
+    const struct limit *known = find_limit(what);
+    const int64_t now = os_limit(what);
+    if (now < 0)
+        format_text(text, bytes, "`ulimit %s`", known->option);
+    else
+        format_text(text, bytes, "`ulimit %s`, which is %lld", known->option,
+                    (long long)(now / known->unit));
+    return text;
 }
 
 int64_t os_number_in(const char *path, const char *word)

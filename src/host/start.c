@@ -19,6 +19,9 @@
  * so long. */
 #define PATIENCE_NS (INT64_C(1) * 1000000000)
 
+/* Of a rank that is a thread: kernels run on stacks of their own. */
+#define RANK_STACK_BYTES (1024 * 1024)
+
 /* ---- options ---- */
 
 pypto_status workers_check_options(const pypto_worker_options *options)
@@ -79,8 +82,8 @@ static pypto_status start_thread(pypto_worker *w, int32_t rank)
     if (!status_ok(status))
         return status;
     w->processes[rank].channel = ends[0];
-    const int error =
-        pthread_create(&w->threads[rank], NULL, thread_main, (void *)(intptr_t)ends[1]);
+    const int error = os_start_thread(&w->threads[rank], RANK_STACK_BYTES, thread_main,
+                                      (void *)(intptr_t)ends[1]);
     if (error != 0) {
         os_close(&ends[1]);
         return diag_system(error, NULL, "start a worker thread");
@@ -111,6 +114,9 @@ static pypto_status start_rank(pypto_worker *w, int32_t rank, const char *progra
 }
 
 /* ---- answers ---- */
+
+/* What a C library needs to begin a program, and some more. */
+#define SMALL_STACK_BYTES (256 * 1024)
 
 static const char *const requests[] = {
     [ASKED_TO_START] = "init",
@@ -203,11 +209,22 @@ static const char *name_consumer(const pypto_worker *w, int32_t consumer, char *
     return text;
 }
 
+/* Whether a program is likely to end before it can say why: then that is put into words. */
+static bool has_small_stack(char *text, size_t bytes)
+{
+    const int64_t now = os_limit("stack");
+    if (now < 0 || now >= SMALL_STACK_BYTES)
+        return false;
+    char limit[OS_LIMIT_TEXT];
+    (void)snprintf(text, bytes, "raise %s", os_limit_text("stack", limit, sizeof limit));
+    return true;
+}
+
 static pypto_status no_good(pypto_worker *w, int32_t consumer, answer given, request asked,
                             const channel_message *message)
 {
     const char *during = requests[asked];
-    char name[64], how[64] = "unknown status";
+    char name[64], how[64] = "unknown status", text[OS_LIMIT_TEXT + 16];
     (void)name_consumer(w, consumer, name, sizeof name);
     switch (given) {
     case ANSWER_BAD:
@@ -229,7 +246,7 @@ static pypto_status no_good(pypto_worker *w, int32_t consumer, answer given, req
         process_describe_exit(&w->processes[consumer], how, sizeof how);
     }
     if (asked == ASKED_TO_START)
-        return diag_status(DIAG_WORKER_START, NULL,
+        return diag_status(DIAG_WORKER_START, has_small_stack(text, sizeof text) ? text : NULL,
                            "%s exited during %s before signalling ready (%s)", name, during, how);
     return diag_status(DIAG_WORKER_DIED, NULL, "%s died during %s, %s", name, during, how);
 }

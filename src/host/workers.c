@@ -158,7 +158,7 @@ pypto_status pypto_worker_create(const pypto_worker_options *options, pypto_work
         (w->persistent != PYPTO_PERSISTENT_OFF && w->kept == NULL))
         status = diag_no_memory();
     if (status_ok(status) && (w->event = host_event_create()) < 0)
-        status = diag_system(errno, "raise `ulimit -n`", "create an event descriptor");
+        status = diag_system(errno, NULL, "create an event descriptor");
     if (status_ok(status))
         status = init_memory(w);
     if (status_ok(status))

@@ -45,9 +45,12 @@
 static pypto_status start_failed(int error, const char *program)
 {
     bool shortage = error == EAGAIN || error == ENOMEM;
-    const char *hint = shortage
-                           ? "there is no room for another process: see ulimit -u and free memory"
-                           : "PYPTO_WORKER names the worker program; is pypto fully installed?";
+    char limit[OS_LIMIT_TEXT], more[OS_LIMIT_TEXT + 128];
+    format_text(more, sizeof more,
+                "raise %s, free memory, or use fewer devices: each is a process of two threads",
+                os_limit_text("processes", limit, sizeof limit));
+    const char *hint =
+        shortage ? more : "PYPTO_WORKER names the worker program; is pypto fully installed?";
     char reason[128];
     return diag_status(DIAG_WORKER_START, hint, "cannot start the worker process %s: %s", program,
                        strerror_r(error, reason, sizeof reason));

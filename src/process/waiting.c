@@ -10,10 +10,15 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_PROCESSES 128
 #define MAX_RELAYS 64
+/* Descriptors that wait_by_number() sees; whoever has more has no limit that low. */
+#define SELECT_MOST 65536
+#define LONG_BITS ((int)sizeof(long) * 8)
 
 static pthread_mutex_t relay_lock = PTHREAD_MUTEX_INITIALIZER;
 static int relay_users;
@@ -132,6 +137,34 @@ static unsigned after_poll(const struct pollfd *fds, int ready, uint32_t *signal
     return wake;
 }
 
+/* poll() for more entries than the process may have files, which it has when `ulimit -n` was lowered behind them. */
+static int wait_by_number(struct pollfd *fds, nfds_t count, int32_t timeout_ms)
+{
+    unsigned long bits[SELECT_MOST / LONG_BITS] = {0};
+    int last = -1;
+    for (nfds_t i = 0; i < count; ++i) {
+        fds[i].revents = 0;
+        if (fds[i].fd < 0 || fds[i].fd >= SELECT_MOST)
+            continue;
+        bits[fds[i].fd / LONG_BITS] |= 1ul << fds[i].fd % LONG_BITS;
+        last = fds[i].fd > last ? fds[i].fd : last;
+    }
+    struct timespec time = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+    const int ready =
+        (int)syscall(SYS_pselect6, last + 1, bits, NULL, NULL, timeout_ms < 0 ? NULL : &time, NULL);
+    for (nfds_t i = 0; ready > 0 && i < count; ++i)
+        if (fds[i].fd >= 0 && fds[i].fd < SELECT_MOST &&
+            (bits[fds[i].fd / LONG_BITS] >> fds[i].fd % LONG_BITS & 1) != 0)
+            fds[i].revents = POLLIN;
+    return ready;
+}
+
+static int wait_for_any(struct pollfd *fds, nfds_t count, int32_t timeout_ms)
+{
+    const int ready = poll(fds, count, timeout_ms);
+    return ready < 0 && errno == EINVAL ? wait_by_number(fds, count, timeout_ms) : ready;
+}
+
 unsigned host_wait_messages(int event, const process *processes, const bool *awaited, int32_t count,
                             int32_t timeout_ms, uint32_t *signals_seen)
 {
@@ -141,7 +174,7 @@ unsigned host_wait_messages(int event, const process *processes, const bool *awa
         fds[2 * i + 1] = (struct pollfd){awaited[i] ? processes[i].channel : -1, POLLIN, 0};
         fds[2 * i + 2] = (struct pollfd){awaited[i] ? processes[i].pidfd : -1, POLLIN, 0};
     }
-    return after_poll(fds, poll(fds, 2 * (nfds_t)count + 1, timeout_ms), signals_seen);
+    return after_poll(fds, wait_for_any(fds, 2 * (nfds_t)count + 1, timeout_ms), signals_seen);
 }
 
 unsigned host_wait(int event, const process *processes, int32_t count, int32_t timeout_ms,
@@ -157,7 +190,7 @@ unsigned host_wait(int event, const process *processes, int32_t count, int32_t t
         fds[i + 1] =
             (struct pollfd){.fd = processes[i].reaped ? -1 : fd, .events = has_pidfd ? POLLIN : 0};
     }
-    const int ready = poll(fds, (nfds_t)count + 1, timeout_ms);
+    const int ready = wait_for_any(fds, (nfds_t)count + 1, timeout_ms);
     unsigned wake = after_poll(fds, ready, signals_seen);
     for (int32_t i = 0; ready > 0 && i < count; ++i)
         if (fds[i + 1].revents != 0)

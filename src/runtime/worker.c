@@ -21,6 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the control thread, which loads objects. With the usual stack, those whose `ulimit -s` is small would have too little,
+ * and those whose is large no address space for it. */
+#define CONTROL_STACK_BYTES (1024 * 1024)
+
 /* The channel is waited for this long at start; a host that is alive sends at once. */
 #define HELLO_TIMEOUT_MS 60000
 
@@ -128,6 +132,7 @@ static void *control_thread(void *argument)
 {
     worker *w = argument;
     channel_message *message = w->message;
+    answer(w, NULL); /* the worker has started */
     while (parent_wait_message(w->parent, w->channel)) {
         if (channel_receive(w->channel, -1, message) != CHANNEL_OK)
             break;
@@ -199,26 +204,30 @@ static bool is_debugged(int32_t number)
     return setting_is_set(SETTING_GDB) && setting_int(SETTING_GDB) == number;
 }
 
-/* Begins with what greet() or prepare_sub() came to. */
+/* Begins with what greet() or prepare_sub() came to. All answers but that of a start that fails come from the control
+ * thread. */
 static int serve(worker *w, pypto_status status)
 {
-    if (!status_ok(status)) {
+    const bool prepared = status_ok(status);
+    pthread_t control;
+    if (prepared) {
+        w->rank.debugged = !w->rank.s.uncounted && is_debugged(w->rank.s.rank);
+        const int error = os_start_thread(&control, CONTROL_STACK_BYTES, control_thread, w);
+        if (error != 0)
+            status = diag_system(error, NULL, "start a thread");
+    }
+    const bool started = status_ok(status);
+    if (started) {
+        rank_loop(&w->rank);
+        pthread_join(control, NULL);
+    } else {
         char *text = pypto_status_text(&status);
         answer(w, text != NULL ? text : "memory is exhausted");
         free(text);
         pypto_status_clear(&status);
+    }
+    if (!prepared)
         return 1;
-    }
-    /* Answered before there is a second thread that answers too. If that cannot be started we end,
-     * which the host notices. */
-    answer(w, NULL);
-    pthread_t control;
-    int error = pthread_create(&control, NULL, control_thread, w);
-    if (error == 0) {
-        w->rank.debugged = !w->rank.s.uncounted && is_debugged(w->rank.s.rank);
-        rank_loop(&w->rank);
-        pthread_join(control, NULL);
-    }
     release_objects(w);
     int host_event = w->rank.s.host_event;
     segment seg = w->rank.s.seg;
@@ -226,7 +235,7 @@ static int serve(worker *w, pypto_status status)
     seg.transport->detach(&seg);
     if (!w->borrows_event)
         os_close(&host_event);
-    return error == 0 ? 0 : 1;
+    return started ? 0 : 1;
 }
 
 static pypto_status prepare_sub(worker *w, const sub_start *start)

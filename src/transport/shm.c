@@ -5,6 +5,7 @@
  * Where the address space is limited (ulimit -v) or file sizes are (ulimit -f), the reservation is
  * halved until it fits. */
 #include "base/diag.h"
+#include "base/format.h"
 #include "base/os.h"
 #include "transport/transport.h"
 
@@ -86,8 +87,13 @@ static pypto_status shm_create(int32_t rank_count, int32_t sub_count, segment *o
     if (base == NULL) {
         /* Nothing is tried when files may not be that large. */
         const int error = file_size_limit() < SMALLEST_SEGMENT ? EFBIG : errno;
+        char limit[OS_LIMIT_TEXT], hint[OS_LIMIT_TEXT + 16];
         os_close(&fd);
-        return diag_system(error, "raise `ulimit -v` or `ulimit -f`", "map shared memory");
+        format_text(
+            hint, sizeof hint, "raise %s",
+            os_limit_text(error == EFBIG ? "file size" : "address space", limit, sizeof limit));
+        return diag_system(error, hint, "map at least %lld MiB of shared memory",
+                           (long long)(SMALLEST_SEGMENT >> 20));
     }
     set_header *set = (set_header *)base;
     if (!segment_plan(set, rank_count, sub_count, bytes)) {

@@ -97,10 +97,10 @@ class Script:
         (line,) = [i for i, text in enumerate(self.path.read_text().splitlines(), 1) if code in text]
         return line
 
-    def start(self, group=False, **env):
-        """`group`: as the head of a process group of its own."""
+    def start(self, group=False, command=None, **env):
+        """`group`: as the head of a process group of its own. `command`: runs it in another way."""
         process = subprocess.Popen(
-            [sys.executable, str(self.path)],
+            command or [sys.executable, str(self.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -119,8 +119,8 @@ class Script:
                 process.kill()
                 process.wait()
 
-    def run(self, timeout=60, **env):
-        process = self.start(**env)
+    def run(self, timeout=60, command=None, **env):
+        process = self.start(command=command, **env)
         out, err = process.communicate(timeout=timeout)
         return process.returncode, out, err
 

@@ -1,7 +1,18 @@
 """Limits of the process (ulimit): a call works within them or says what is missing, nothing is left behind then, and calls are
 good again when the limit is gone."""
 
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import pytest
+
+from processes import wait_until_it_runs, workers_of
 
 BARRIER = """
 for peer in pl.range(n):
@@ -66,7 +77,22 @@ def within(script):
     return run
 
 
-@pytest.mark.parametrize("limit, value", [("AS", 4 << 30), ("AS", 1 << 30), ("FSIZE", 64 << 20), ("NOFILE", "here + 24")])
+# The largest that the user may have: a thread with a stack of that size does not fit anywhere.
+LARGE = "1 << 40 if limits[1] == resource.RLIM_INFINITY else limits[1]"
+
+
+@pytest.mark.parametrize(
+    "limit, value",
+    [
+        ("AS", 4 << 30),
+        ("AS", 1 << 30),
+        ("FSIZE", 64 << 20),
+        ("NOFILE", "here + 24"),
+        ("STACK", 64 << 10),
+        ("STACK", LARGE),
+        ("MEMLOCK", 0),
+    ],
+)
 def test_a_limit_that_leaves_room(within, limit, value):
     assert within(limit, value) == ["good True"] * 2
 
@@ -74,10 +100,11 @@ def test_a_limit_that_leaves_room(within, limit, value):
 @pytest.mark.parametrize(
     "limit, value, words",
     [
-        ("AS", 64 << 20, "ulimit -v"),
+        ("AS", 64 << 20, "hint: raise `ulimit -v`, which is 65536"),
+        ("STACK", 4096, "hint: raise `ulimit -s`, which is 4"),
         ("FSIZE", 0, "ulimit -f"),
-        ("FSIZE", 4096, "cannot map shared memory: File too large"),
-        *[("NOFILE", f"here + {more}", "ulimit -n") for more in range(7)],
+        ("FSIZE", 4096, "cannot map at least 16 MiB of shared memory: File too large hint: raise `ulimit -f`, which is 4"),
+        *[("NOFILE", f"here + {more}", "hint: raise `ulimit -n`, which is ") for more in range(7)],
     ],
 )
 def test_a_limit_that_does_not(within, limit, value, words):
@@ -85,6 +112,264 @@ def test_a_limit_that_does_not(within, limit, value, words):
         assert result.startswith("failed ") and words in result
 
 
-@pytest.mark.parametrize("limit, value", [("AS", 64 << 20), ("FSIZE", 0), ("NOFILE", "here")])
+@pytest.mark.parametrize("limit, value", [("AS", 64 << 20), ("FSIZE", 0), ("NOFILE", "here"), ("STACK", 4096)])
 def test_a_worker_that_runs_needs_no_more(within, limit, value):
     assert within(limit, value, prepared=True) == ["good True"] * 2
+
+
+def test_every_number_of_files(script):
+    """From none to enough, in steps of one: whatever is the first that cannot be had."""
+    driver = """
+    import resource
+
+    compiled = host.compile(inputs, outputs, config=CONFIG)
+    compiled(inputs, outputs)
+    shutdown()
+    files = len(os.listdir("/proc/self/fd"))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    for count in range(3, 41):
+        outputs[:] = 0
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, most))
+        try:
+            compiled(inputs, outputs)
+            result = "good" if (outputs == 1).all() else "wrong"
+        except OSError as error:
+            result = str(error).replace("\\n", " ")
+        shutdown()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        print(count, len(os.listdir("/proc/self/fd")) - files, result)
+    """
+    code, out, err = script(BARRIER, driver).run()
+    assert code == 0, err
+    results = [line.split(" ", 2) for line in out.splitlines()]
+    assert [int(count) for count, _, _ in results] == list(range(3, 41))
+    assert {left for _, left, _ in results} == {"0"}
+    good = [count for count, _, result in results if result == "good"]
+    assert good == [str(count) for count in range(int(good[0]), 41)]  # more is always as good
+    for count, _, result in results[: -len(good)]:
+        assert "Too many open files" in result and f"raise `ulimit -n`, which is {count}, or use fewer devices" in result
+
+
+# ---- processes ----
+
+PROCESSES = """
+import resource
+
+def children():
+    return open(f"/proc/self/task/{{os.getpid()}}/children").read().split()
+
+def attempt(call):
+    outputs[:] = 0
+    try:
+        call()
+        return f"good {{(outputs == 1).all()}}"
+    except Exception as error:
+        return " ".join(f"{{type(error).__name__}} {{error}}".split())
+
+compiled = host.compile(inputs, outputs, config=CONFIG)
+print("BEFORE", attempt(lambda: compiled(inputs, outputs)))
+shutdown()
+mine = len(os.listdir("/proc/self/task"))
+most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+for more in range({more}):
+    resource.setrlimit(resource.RLIMIT_NPROC, (mine + more, most))
+    result = attempt(lambda: compiled(inputs, outputs))
+    shutdown()
+    print("WITHIN", mine + more, children(), result)
+resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+print("AFTER", attempt(lambda: compiled(inputs, outputs)))
+"""
+
+
+@pytest.fixture
+def unprivileged(script):
+    """Runs a script as a user whom the limit of processes binds, and of whom there are no other processes: as root another
+    user, else the same in a user namespace."""
+    folder = tempfile.mkdtemp()
+
+    def run(text, ranks=2, **env):
+        source = script(BARRIER, text, ranks=ranks).path.read_text()
+        path = Path(folder) / "script.py"
+        path.write_text(source)
+        options = {}
+        command = [sys.executable, str(path)]
+        if os.geteuid() == 0:
+            os.chmod(path, 0o644)
+            os.chown(folder, 54321, 54321)
+            options = {"user": 54321, "group": 54321, "extra_groups": []}
+        else:
+            command = ["unshare", "-r", *command]
+        env = {**os.environ, "HOME": folder, "TMPDIR": folder, "PYPTO_CACHE_DIR": f"{folder}/cache", **env}
+        options |= {"env": env, "cwd": folder, "capture_output": True, "text": True}
+        probe = [*command[:-1], "-c", "import pypto.runtime, numpy"]
+        try:
+            done = subprocess.run(probe, **options)
+        except OSError as error:
+            pytest.skip(f"an unprivileged user cannot start Python here: {error}")
+        if done.returncode != 0:
+            pytest.skip(f"an unprivileged user cannot use pypto here: {done.stderr[-200:]}")
+        done = subprocess.run(command, timeout=60, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    yield run
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+def test_a_limit_of_processes(unprivileged, transport):
+    """Two ranks are four threads; of each that is one too many it is said."""
+    before, *within, after = unprivileged(PROCESSES.format(more=8), PYPTO_TRANSPORT=transport)
+    assert before == "BEFORE good True" and after == "AFTER good True"
+    results = []
+    for line in within:
+        limit, children, result = re.fullmatch(r"WITHIN (\d+) (\[.*?\]) (.*)", line).groups()
+        assert children == "[]"
+        results.append(result)
+        if result != "good True":
+            assert "Resource temporarily unavailable" in result and f"raise `ulimit -u`, which is {limit}," in result
+    assert results[0] != "good True" and results[4:] == ["good True"] * 4
+
+
+def test_a_limit_of_processes_for_the_compiler(unprivileged):
+    """Compiling needs a process, too; a later attempt is good."""
+    driver = """
+    import resource
+
+    mine = len(os.listdir("/proc/self/task"))
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    resource.setrlimit(resource.RLIMIT_NPROC, (mine, most))
+    try:
+        host.compile(inputs, outputs, config=CONFIG)
+    except Exception as error:
+        print(type(error).__name__, " ".join(str(error).split()))
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    host.compile(inputs, outputs, config=CONFIG)(inputs, outputs)
+    print((outputs == 1).all())
+    """
+    failed, good = unprivileged(driver)
+    assert "Resource temporarily unavailable" in failed and "ulimit -u" in failed and good == "True"
+
+
+# ---- fewer files than workers ----
+
+FEWER = """
+import resource
+
+compiled = host.compile(inputs, outputs, config=CONFIG)
+worker = compiled.prepare()
+resource.setrlimit(resource.RLIMIT_NOFILE, (8, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    worker(inputs, outputs)
+    print("GOOD", (outputs == 1).all())
+except Exception as error:
+    print(type(error).__name__, error)
+    worker.close()
+"""
+
+
+def test_a_call_of_more_workers_than_files(script):
+    """The limit was lowered behind their start: poll() takes no more entries than that."""
+    code, out, err = script(BARRIER, FEWER, ranks=12).run()
+    assert code == 0 and out == "GOOD True\n", out + err
+
+
+def test_the_end_of_one_of_more_workers_than_files(script):
+    running = script('pl.printf("RUNNING\\n")\nfor i in pl.range(LONG):\n    acc = pl.add(acc, inp[:])', FEWER, ranks=12)
+    process = running.start()
+    wait_until_it_runs(process, range(12))
+    os.kill(workers_of(process.pid)[7], signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "WorkerDiedError" in out and "rank 7" in out, out + err
+
+
+# ---- file systems ----
+
+
+@pytest.fixture
+def mounted():
+    """The words in front of a command that runs it with a small file system at a place."""
+
+    def command(place, options):
+        Path(place).mkdir(exist_ok=True)
+        mount = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o {options} none "$0" && exec "$@"', str(place)]
+        probe = subprocess.run([*mount, "true"], capture_output=True, text=True)
+        if probe.returncode != 0:
+            pytest.skip(f"file systems cannot be mounted here: {probe.stderr.strip()}")
+        return mount
+
+    if shutil.which("unshare") is None:
+        pytest.skip("file systems cannot be mounted here: there is no unshare")
+    return command
+
+
+def run_mounted(script, mount, **env):
+    code, out, err = script.run(command=[*mount, sys.executable, str(script.path)], **env)
+    assert code == 0, err
+    return out.splitlines()
+
+
+ATTEMPT = """
+import warnings
+warnings.simplefilter("always")
+warnings.showwarning = lambda message, kind, *rest: print("WARNING", message)
+
+def attempt(call):
+    outputs[:] = 0
+    try:
+        call()
+        print("good", (outputs == 1).all())
+    except Exception as error:
+        print(type(error).__name__, " ".join(str(error).split()))
+"""
+
+
+@pytest.mark.parametrize("options", ["size=4k", "size=4k,nr_inodes=2", "ro"])
+def test_nothing_is_needed_of_dev_shm(script, mounted, options):
+    driver = ATTEMPT + """
+shared = pypto.runtime.empty_shared(inputs.shape, np.float32)
+shared[:] = 1
+attempt(lambda: host(inputs, outputs, config=CONFIG))
+attempt(lambda: host(shared, outputs, config=CONFIG))
+"""
+    assert run_mounted(script(BARRIER, driver), mounted("/dev/shm", options)) == ["good True"] * 2
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [("size=4k", "No space left"), ("size=16k", "No space left"), ("size=1m,nr_inodes=3", "No space left"), ("ro", "Read-only")],
+)
+def test_an_output_directory_without_room(script, mounted, tmp_path, options, words):
+    """The program is in the cache, so the call is good."""
+    place = tmp_path / "place"
+    driver = ATTEMPT + "attempt(lambda: host.compile(inputs, outputs, config=CONFIG)(inputs, outputs))\n"
+    warning, good = run_mounted(script(BARRIER, driver), mounted(place, options), PYPTO_PROG_BUILD_DIR=str(place))
+    assert words in warning and "set PYPTO_PROG_BUILD_DIR" in warning and good == "good True"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ("size=4k", "No space left on device hint: free some space on that file system"),
+        ("size=16k", "No space left on device hint: free some space on that file system"),
+        ("size=1m,nr_inodes=3", "No space left on device hint: free some space on that file system"),
+        ("ro", "Read-only file system hint: choose a directory on a file system that can be written to"),
+    ],
+)
+def test_records_without_room(script, mounted, tmp_path, options, words):
+    """Told when the call is over; nothing half-written is left, the next call is good."""
+    driver = ATTEMPT + f"""
+compiled = host.compile(inputs, outputs, config=CONFIG)
+RECORDS = RunConfig(
+    platform="cpu", enable_chip_swimlane=True, enable_dep_gen=True, enable_scope_stats=True, enable_dump_args=2
+)
+records = compiled.output_dir / "dfx_outputs"
+records.mkdir()
+assert os.system(f"mount -t tmpfs -o {options} none {{records}}") == 0
+attempt(lambda: compiled(inputs, outputs, config=RECORDS))
+print("LEFT", [name for _, _, files in os.walk(records) for name in files if name.endswith(".tmp")])
+attempt(lambda: compiled(inputs, outputs))
+"""
+    failed, left, good = run_mounted(script(BARRIER, driver), mounted(tmp_path / "place", options))
+    assert failed.startswith("SystemError cannot ") and words in failed
+    assert left == "LEFT []" and good == "good True"
