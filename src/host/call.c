@@ -34,8 +34,7 @@ static bool is_poisoned(const pypto_worker *w, uint64_t call)
     return segment_poisoned(&w->seg, call, memory_order_seq_cst);
 }
 
-/* Whether all dispatches of a call are complete. What is posted on a device before the last of them is, too. */
-static bool all_complete(const pld_host *host)
+bool call_all_complete(const pld_host *host)
 {
     for (int32_t consumer = 0; consumer < consumer_count(host->w); ++consumer) {
         const rank_header *rank = segment_rank(&host->w->seg, consumer);
@@ -49,12 +48,12 @@ static bool all_complete(const pld_host *host)
  * looked at after that: the other way round, a call could fail in between and pass for complete. */
 static bool has_succeeded(const pld_host *host)
 {
-    return all_complete(host) && !is_poisoned(host->w, host->call);
+    return call_all_complete(host) && !is_poisoned(host->w, host->call);
 }
 
 bool call_is_over(const pld_host *host)
 {
-    return all_complete(host) || is_poisoned(host->w, host->call) || subs_have_failed(host);
+    return call_all_complete(host) || is_poisoned(host->w, host->call) || subs_have_failed(host);
 }
 
 static bool acknowledged(const pld_host *host, int32_t rank)
@@ -92,15 +91,14 @@ static int32_t process_count(const pypto_worker *w)
     return w->seg.transport->one_process ? 0 : w->device_count;
 }
 
-/* Waits for an event, the death of a process, a signal: a set of host_wake bits. */
-static unsigned wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
+unsigned call_wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
 {
     const int32_t count = w->seg.transport->one_process ? 0 : consumer_count(w);
     return host_wait(w->event, w->processes, count, timeout_ms, signals);
 }
 
 /* SubWorkers that died before may have left the count of what is outstanding too high. */
-static uint32_t what_to_wait_for(const pypto_worker *w)
+uint32_t call_what_to_wait_for(const pypto_worker *w)
 {
     return w->run_count > 1 || w->lost_sub ? HOST_WAITS_FOR_EACH : HOST_WAITS_FOR_ALL;
 }
@@ -133,7 +131,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
     bool asked = false;
     while (status_ok(status)) {
         /* Announce, then look: whoever changes something after our look rings us (segment.h). */
-        atomic_store_explicit(waiting, what_to_wait_for(w), memory_order_seq_cst);
+        atomic_store_explicit(waiting, call_what_to_wait_for(w), memory_order_seq_cst);
         if (is_poisoned(w, host->call)) {
             status = report_failure(w, host->call);
             if (status_ok(status))
@@ -143,10 +141,9 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
         }
         if (has_succeeded(host))
             break;
-        if (all_complete(host))
+        if (call_all_complete(host))
             continue; /* poisoned since we looked */
-        if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) == 0 &&
-            !status_ok(status = report_deadlock(w, host->call)))
+        if (!status_ok(status = report_deadlock(w, host->call)))
             break;
         /* A signal that came before the relay was in place is pending with the caller. */
         if (!asked && workers_interrupted(w)) {
@@ -159,7 +156,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             *over = false;
             break;
         }
-        const unsigned wake = wait_for_news(w, left, &signals);
+        const unsigned wake = call_wait_for_news(w, left, &signals);
         atomic_store_explicit(waiting, 0, memory_order_relaxed);
         if ((wake & HOST_WAKE_DEATH) != 0) {
             status = report_deaths(w);
@@ -232,11 +229,11 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
         left = least(left, subs_until == INT64_MAX ? INT64_MAX : subs_until - now);
         /* The ranks need at least that long to use up what they have left. */
         const unsigned wake =
-            wait_for_news(w,
-                          !killable           ? GRACE_MS
-                          : left == INT64_MAX ? -1
-                                              : (int32_t)((left + 999999) / 1000000),
-                          &signals);
+            call_wait_for_news(w,
+                               !killable           ? GRACE_MS
+                               : left == INT64_MAX ? -1
+                                                   : (int32_t)((left + 999999) / 1000000),
+                               &signals);
         if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && workers_interrupted(w))
             subs_until = os_now_ns() + GRACE_SUB_MS * INT64_C(1000000);
     }
@@ -290,13 +287,15 @@ pypto_status call_host_function(pld_host *host)
         fiber_reset(host->fiber, host_main, host);
         host->asked_at = os_now_ns();
         do {
-            if (host->asks && workers_interrupted(host->w))
+            if (host->asks == HOST_ASKS_FOR_CTRL_C && workers_interrupted(host->w))
                 host->status = call_cancelled();
-            host->asks = false;
+            else if (host->asks == HOST_ASKS_FOR_ROOM)
+                host->status = ahead_wait(host);
+            host->asks = HOST_ASKS_NOTHING;
             fesetenv(FE_DFL_ENV);
             fiber_switch(host->main, host->fiber, false);
             fesetenv(&callers);
-        } while (host->asks);
+        } while (host->asks != HOST_ASKS_NOTHING);
     } else {
         host->status = diag_no_memory();
     }

@@ -408,16 +408,22 @@ static void add_headline(const look *l, pypto_span first, pypto_status *status)
     text_free(&line);
 }
 
+bool is_deadlock(pypto_worker *w)
+{
+    if (atomic_load_explicit(&w->seg.set->running, memory_order_seq_cst) != 0 || sub_runs(w))
+        return false;
+    if (all_stuck(w))
+        return true;
+    /* A rank whose wait is satisfied has been rung by whoever satisfied it; ringing once more
+     * is harmless and mends what a lost ring would break. */
+    segment_ring_all(&w->seg);
+    return false;
+}
+
 pypto_status report_deadlock(pypto_worker *w, uint64_t call)
 {
-    if (sub_runs(w))
+    if (!is_deadlock(w))
         return STATUS_OK;
-    if (!all_stuck(w)) {
-        /* A rank whose wait is satisfied has been rung by whoever satisfied it; ringing once more
-         * is harmless and mends what a lost ring would break. */
-        segment_ring_all(&w->seg);
-        return STATUS_OK;
-    }
     look l;
     look_at(&l, w, call);
     pypto_span first = SPAN_NONE;

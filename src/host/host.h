@@ -13,7 +13,7 @@
  *   records.c   records of calls
  *   attach.c    tensors in place         shared.c    memory for them
  *   sub_workers.c  SubWorkers: start, death, end
- *   turns.c     threads
+ *   turns.c     threads                  ahead.c     host functions that are fast
  *
  * Everything below is touched under the set's `lock` only, which turns.c takes. */
 #ifndef HOST_HOST_H
@@ -219,6 +219,13 @@ struct pypto_worker {
     pypto_worker *next_idle;
 };
 
+/* What is done for a host function on its caller's stack. */
+typedef enum host_asks {
+    HOST_ASKS_NOTHING,
+    HOST_ASKS_FOR_CTRL_C, /* whether it is to end */
+    HOST_ASKS_FOR_ROOM    /* that what it has posted is complete */
+} host_asks;
+
 struct pld_host {
     pypto_worker *w;
     const pld_program *table;
@@ -247,9 +254,12 @@ struct pld_host {
     uint64_t
         last[MAX_CONSUMERS]; /* per consumer: its last record, when the host function has run */
     int32_t line;
-    uint32_t polls;   /* of pld_host_poll() */
-    int64_t asked_at; /* when the caller was asked last whether it wants to be interrupted */
-    bool asks;        /* the host function is left for that, and goes on */
+    uint32_t polls;        /* of pld_host_poll() */
+    int64_t asked_at;      /* when the caller was asked last whether it wants to be interrupted */
+    host_asks asks;        /* why the host function is left; it goes on */
+    int64_t ahead_records; /* how far it may be ahead of what is complete (ahead.c) */
+    int64_t ahead_bytes;
+    int64_t ended_bytes;
     fiber *main;
     fiber *fiber;
     pypto_status status; /* how the host function failed */
@@ -305,6 +315,18 @@ const pld_arg *resident_arguments(pld_host *host, int32_t device, const pld_arg 
 void host_leave(pld_host *host, pypto_status status) PYPTO_NORETURN;
 void host_error(pld_host *host, diag_code code, const char *hint, const char *format, ...)
     PYPTO_NORETURN PYPTO_PRINTF(4, 5);
+
+/* host_api.c: leaves the host function until that is done; for good when it fails. */
+void host_ask(pld_host *host, host_asks asks);
+
+/* ahead.c: wait where the host function is too far ahead of its devices: with dispatches, and with tensors that
+ * have ended and are in use. True: something may have become idle. */
+void ahead_of_dispatches(pld_host *host);
+bool ahead_of_tensors(pld_host *host);
+/* Where memory is short: false when waiting does not help. */
+bool ahead_of_memory(pld_host *host);
+/* What these wait for, on the caller's stack: until all that is posted is complete; or a call in flight has failed, or nothing can go on without more. */
+PYPTO_NODISCARD pypto_status ahead_wait(pld_host *host);
 
 /* order.c: the dependencies of the dispatch about to be posted, into host->order.deps; and, once it has
  * a number, what it means for later ones. False: no memory. */
@@ -407,6 +429,12 @@ PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
 /* Milliseconds until then, for poll(): rounded up, -1 for ever. */
 int32_t left_ms(int64_t deadline);
 PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over);
+/* Waits for an event, the death of a process, a signal: a set of host_wake bits. */
+unsigned call_wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals);
+/* For which records the ranks are to ring, see host_waits. */
+uint32_t call_what_to_wait_for(const pypto_worker *w);
+/* Whether all dispatches of a call are complete. What is posted on a device before the last of them is, too. */
+bool call_all_complete(const pld_host *host);
 /* What a call that Ctrl-C has ended fails with. */
 pypto_status call_cancelled(void);
 /* Whether call_wait() would return at once. */
@@ -438,6 +466,8 @@ pypto_status report_deaths(pypto_worker *w);
 /* A success when there is no deadlock. */
 PYPTO_NODISCARD pypto_status report_deadlock(pypto_worker *w, uint64_t call);
 void report_states(pypto_worker *w, uint64_t call, pypto_status *status);
+/* deadlock.c: whether nothing can go on by itself. If something can, it is woken. */
+bool is_deadlock(pypto_worker *w);
 
 /* records.c: whether calls submitted now are to be recorded. */
 bool records_wanted(const pypto_worker *w);

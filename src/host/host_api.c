@@ -1,5 +1,5 @@
 /* What a host function calls: windows and dispatches; its tensors are in host_tensors.c. All of it runs in the calling process;
- * nothing here waits for a device. A call that fails leaves the host function's fiber for good (see
+ * nothing here waits for a device, unless it is far behind (ahead.c). A call that fails leaves the host function's fiber for good (see
  * call.c). */
 #include "host/host.h"
 #include "runtime/args.h"
@@ -57,6 +57,15 @@ void(pld_host_unbound)(pld_host *host, const char *name)
 #define POLLS_PER_LOOK 64
 #define ASK_NS (INT64_C(20) * 1000000)
 
+void host_ask(pld_host *host, host_asks asks)
+{
+    /* Signal handlers of the script run then: not on this small stack. */
+    host->asks = asks;
+    fiber_switch(host->fiber, host->main, false);
+    if (!status_ok(host->status))
+        host_leave(host, host->status);
+}
+
 void(pld_host_poll)(pld_host *host)
 {
     if (++host->polls % POLLS_PER_LOOK != 0)
@@ -65,11 +74,7 @@ void(pld_host_poll)(pld_host *host)
     if (now - host->asked_at < ASK_NS)
         return;
     host->asked_at = now;
-    /* Signal handlers of the script run then: not on this small stack. */
-    host->asks = true;
-    fiber_switch(host->fiber, host->main, false);
-    if (!status_ok(host->status))
-        host_leave(host, host->status);
+    host_ask(host, HOST_ASKS_FOR_CTRL_C);
 }
 
 /* ---- devices and windows ---- */
@@ -259,6 +264,7 @@ static void post(pld_host *host, int32_t device, const pld_function *wrapper, in
                  const pld_arg *given, int32_t count)
 {
     pypto_worker *w = host->w;
+    ahead_of_dispatches(host);
     const pld_arg *args = host->holds ? resident_arguments(host, device, given, count) : given;
     if (segment_poisoned(&w->seg, host->call, memory_order_relaxed))
         host_leave(host, STATUS_OK); /* a rank has failed already: call.c reports it */

@@ -266,6 +266,7 @@ static void reclaim(pld_host *host)
             break;
         }
         heap_give(&host->w->staging, block.offset, block.bytes);
+        host->ended_bytes -= block.bytes;
     }
     host->ended_count -= idle;
     memmove(host->ended, host->ended + idle, (size_t)host->ended_count * sizeof *host->ended);
@@ -279,6 +280,7 @@ bool stage_end(pld_host *host, const char *block)
         if (block_start(host, host->created[i].offset) != block)
             continue;
         host->ended[host->ended_count++] = host->created[i];
+        host->ended_bytes += host->created[i].bytes;
         break;
     }
     return true;
@@ -287,13 +289,20 @@ bool stage_end(pld_host *host, const char *block)
 pypto_status stage_create(pld_host *host, int64_t bytes, char **block)
 {
     pypto_worker *w = host->w;
+    const int64_t taken = bytes > 0 ? bytes : 1;
     if (host->ended_count > 0)
+        reclaim(host);
+    if (heap_must_grow(&w->staging, taken) && ahead_of_tensors(host))
         reclaim(host);
     if (!alloc_grow(host->created, host->created_capacity, host->created_count + 1))
         return diag_no_memory();
-    const int64_t taken = bytes > 0 ? bytes : 1;
     int64_t offset;
     pypto_status status = stage_take(w, taken, "pl.create_tensor", &offset);
+    if (!status_ok(status) && host->ended_count > 0 && ahead_of_memory(host)) {
+        pypto_status_clear(&status);
+        reclaim(host);
+        status = stage_take(w, taken, "pl.create_tensor", &offset);
+    }
     if (!status_ok(status))
         return status;
     host->created[host->created_count++] = (heap_block){offset, taken};
