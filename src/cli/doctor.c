@@ -40,9 +40,10 @@ static void print_memory(void)
     int64_t available = os_number_in("/proc/meminfo", "MemAvailable:");
     printf("memory         %.1f GB, %.1f GB available\n", (double)total * 1024 / 1e9,
            (double)available * 1024 / 1e9);
-    int64_t limit = os_number_in("/sys/fs/cgroup/memory.max", "");
-    if (limit >= 0)
-        printf("               limited to %.1f GB by the control group\n", (double)limit / 1e9);
+    const int64_t left = os_memory_left(INT64_MAX);
+    if (left < available * 1024)
+        printf("               %.1f GB of that as far as control groups allow\n",
+               (double)left / 1e9);
 }
 
 static void print_limits(void)

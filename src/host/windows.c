@@ -7,6 +7,7 @@
  * could be wiped out. */
 #include "base/alloc.h"
 #include "host/host.h"
+#include "transport/promise.h"
 
 /* Above this, waiting for pending clears beats growing the heap. */
 #define WAIT_FOR_CLEARS_FROM ((int64_t)1 << 20)
@@ -57,8 +58,10 @@ static pypto_status reserve_slices(pypto_worker *w, uint64_t devices, int64_t en
             more += end - w->slice_reserved[device];
     }
     char *text = alloc_printf("window '%s' on %d devices", name, count);
-    pypto_status status = heap_check_memory(more, text != NULL ? text : "windows");
+    pypto_status status = promise_make(w->seg.set, more, text != NULL ? text : "windows");
     alloc_free(text);
+    if (status_ok(status)) /* each slice asks once more */
+        promise_keep(w->seg.set, more, more);
     for (int32_t device = 0; status_ok(status) && device < w->device_count; ++device)
         if ((devices >> device & 1) != 0)
             status = heap_reserve(&w->seg, w->seg.set->heap_offset + w->seg.set->stride * device,

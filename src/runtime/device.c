@@ -11,7 +11,7 @@
 
 void *(pld_scratch)(pld_core *core)
 {
-    return core->scratch;
+    return core->scratch.start;
 }
 
 /* ---- loads and stores ---- */

@@ -193,6 +193,9 @@ static void drop_call(rank *r, uint64_t call)
         tasks_drop(d);
         complete(d);
     }
+    /* It may have failed because memory is short. */
+    scratch_destroy(&r->s.scratch);
+    memory_trim(&r->spare);
     r->s.poison_seen[slot] = call;
     atomic_store_explicit(&r->s.header->acknowledged[slot], call, memory_order_seq_cst);
     sched_ring_host(&r->s);
@@ -329,6 +332,7 @@ pypto_status rank_init(rank *r, segment seg, int32_t number, int host_event)
     r->s.context = r;
     for (int slot = 0; slot < CALLS_IN_FLIGHT; ++slot)
         r->s.poison_seen[slot] = atomic_load_explicit(&seg.set->poison[slot], memory_order_relaxed);
+    r->spare.set = r->s.seg.set;
     queue_reader_init(&r->queue, &r->s.seg, r->s.header);
     return STATUS_OK;
 }

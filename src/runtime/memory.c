@@ -4,22 +4,20 @@
  * Blocks are cut from chunks, each an area of its own (transport/heap). A chunk knows how far it has ever been
  * used: what lies beyond is zero as the system gave it, and only the rest has to be cleared again.
  *
- * The system promises more memory than it has, and ends processes when they use it. So once a rank holds more
- * than a little, a new chunk is written to when it is made, piece by piece, and in front of each piece the
- * machine is asked what it has left: a shortage is an error that can say whose it is, and of which line. */
+ * The system gives out more memory than it has, and ends processes when they use it. So a chunk is asked for, and a large one
+ * touched when it is made (transport/promise.h): a shortage is an error that can say whose it is, and of which line. */
 #include "runtime/memory.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "transport/heap.h"
+#include "transport/promise.h"
 
 #include <string.h>
 
 #define CHUNK_BYTES ((int64_t)1 << 20)
 /* What stays with an idle rank: enough for the scratch tensors of ordinary programs. */
 #define KEEP_BYTES ((int64_t)64 << 20)
-/* The machine is asked again behind so many bytes: other ranks take from it meanwhile. */
-#define PIECE_BYTES ((int64_t)64 << 20)
 
 struct memory_chunk {
     memory_chunk *next;
@@ -35,41 +33,25 @@ static void free_chunk(memory *spare, memory_chunk *chunk)
     alloc_free(chunk);
 }
 
-/* Makes the memory behind a new chunk real. */
-static pypto_status back(const memory_chunk *chunk)
-{
-    for (int64_t at = 0; at < chunk->area.limit; at += PIECE_BYTES) {
-        const int64_t left = chunk->area.limit - at;
-        pypto_status status =
-            heap_check_memory(left > HEAP_CHECK_FROM ? left : HEAP_CHECK_FROM, "pl.create_tensor");
-        if (!status_ok(status))
-            return status;
-        memset(chunk->start + at, 0, (size_t)(left < PIECE_BYTES ? left : PIECE_BYTES));
-    }
-    return STATUS_OK;
-}
-
 static pypto_status new_chunk(memory *m, memory *spare, int64_t bytes)
 {
     const int64_t header = (int64_t)sizeof(memory_chunk) + CACHE_LINE;
     int64_t all;
-    pypto_status status = heap_check_memory(bytes, "pl.create_tensor");
+    pypto_status status = promise_make(spare->set, bytes, "pl.create_tensor");
     if (!status_ok(status))
         return status;
     memory_chunk *chunk = size_add(bytes, header, &all) ? alloc_zeroed(all, 1) : NULL;
-    if (chunk == NULL)
+    if (chunk == NULL) {
+        promise_keep(spare->set, bytes, bytes);
         return diag_status(DIAG_NO_SPACE, "use smaller tensors",
                            "pl.create_tensor: no memory for %lld bytes", (long long)bytes);
+    }
     const uintptr_t end = (uintptr_t)(chunk + 1);
     chunk->start = (char *)(chunk + 1) + (CACHE_LINE - end % CACHE_LINE) % CACHE_LINE;
     heap_init(&chunk->area, bytes, CACHE_LINE);
     spare->held += bytes;
-    if (spare->held >= HEAP_CHECK_FROM)
-        status = back(chunk);
-    if (!status_ok(status)) {
-        free_chunk(spare, chunk);
-        return status;
-    }
+    if (bytes >= PROMISE_FROM)
+        promise_touch(spare->set, 0, chunk->start, bytes);
     chunk->next = m->chunks;
     m->chunks = chunk;
     return STATUS_OK;
@@ -132,6 +114,11 @@ static bool drop_all_empty(memory *m, memory *spare)
 {
     const bool own = drop_empty(m, spare);
     return drop_empty(spare, spare) || own;
+}
+
+void memory_trim(memory *spare)
+{
+    (void)drop_empty(spare, spare);
 }
 
 pypto_status memory_take(memory *m, memory *spare, int64_t bytes, void **block)

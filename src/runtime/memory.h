@@ -2,6 +2,8 @@
 #ifndef RUNTIME_MEMORY_H
 #define RUNTIME_MEMORY_H
 
+#include "transport/segment.h"
+
 #include <pypto/status.h>
 
 #include <stdbool.h>
@@ -13,7 +15,9 @@ typedef struct memory_chunk memory_chunk;
  * dispatches come from and go to. The rank's thread only. */
 typedef struct memory {
     memory_chunk *chunks; /* the one that blocks are cut from first */
-    int64_t held;         /* of the spare one: bytes of all chunks of the rank */
+    /* Of the spare one: bytes of all chunks of the rank, and with whom it shares the machine's memory. */
+    int64_t held;
+    set_header *set;
 } memory;
 
 /* Less than this is taken without ado. */
@@ -27,6 +31,8 @@ void *memory_reuse(memory *m, memory *spare, int64_t bytes);
 void memory_give(memory *m, void *block, int64_t bytes);
 /* Gives back all blocks. Some chunks stay as spare ones. */
 void memory_reset(memory *m, memory *spare);
+/* Gives the spare chunks back to the system. */
+void memory_trim(memory *spare);
 void memory_destroy(memory *m);
 
 #endif

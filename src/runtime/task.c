@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/os.h"
 #include "sched/describe.h"
+#include "transport/promise.h"
 
 #include <string.h>
 
@@ -137,11 +138,27 @@ static void give_released(task *t)
     t->released = NULL;
 }
 
-/* Whether memory has room for the cores of all blocks. */
-static bool has_room(const task *t)
+/* Makes the cores of all blocks ready. False: they do not fit into memory. */
+static bool start_blocks(task *t)
 {
+    dispatch *d = t->of;
+    set_header *set = d->owner->s.seg.set;
     int64_t bytes;
-    return size_mul(t->blocks, (int64_t)sizeof(pld_core), &bytes) && heap_has_memory(bytes);
+    if (!size_mul(t->blocks, (int64_t)sizeof(pld_core), &bytes) ||
+        (bytes >= PROMISE_FROM && !promise_try(set, bytes)))
+        return false;
+    pld_core *core = NULL;
+    for (int64_t block = 0; block < t->blocks; ++block) {
+        core = dispatch_core(d, t->function_index, &t->arguments);
+        if (core == NULL)
+            break;
+        core->task = t;
+        core->block_index = block;
+        core->block_count = t->blocks;
+        sched_start(&d->owner->s, core);
+    }
+    promise_keep(set, bytes, bytes);
+    return core != NULL;
 }
 
 /* Everything that comes before `n` is over. */
@@ -159,18 +176,8 @@ static void task_ready(void *context, node *n)
     if (d->log != NULL)
         tracing_starts(t);
     t->blocks_left = t->blocks;
-    const bool room = has_room(t);
-    for (int64_t block = 0; block < t->blocks; ++block) {
-        pld_core *core = room ? dispatch_core(d, t->function_index, &t->arguments) : NULL;
-        if (core == NULL) {
-            dispatch_no_memory(d, t->function_index, t->function->line);
-            return;
-        }
-        core->task = t;
-        core->block_index = block;
-        core->block_count = t->blocks;
-        sched_start(&d->owner->s, core);
-    }
+    if (!start_blocks(t))
+        dispatch_no_memory(d, t->function_index, t->function->line);
 }
 
 /* ---- order ---- */

@@ -4,11 +4,10 @@
 #include "base/alloc.h"
 #include "base/os.h"
 #include "base/settings.h"
-#include "transport/heap.h"
+#include "transport/promise.h"
 
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* How long a rank without work keeps yielding before it sleeps: waking a sleeping CPU costs about
  * 20 us, so a millisecond covers calls that come back to back and costs nothing noticeable when
@@ -20,6 +19,13 @@
 #define SPIN_PAUSES 2000
 /* Pauses between two looks whether that is so: a few microseconds. */
 #define CPU_LOOK 64
+
+/* Idle ones that a rank keeps: about 6 and 24 MiB. */
+#define KEEP_CORES 16384
+#define KEEP_FIBERS 4096
+
+/* Of a stack, by a kernel that does not need much. */
+#define TOUCHED_STACK_BYTES 16384
 
 static inline void cpu_pause(void)
 {
@@ -47,18 +53,23 @@ pypto_status sched_init(sched *s, segment seg, int32_t rank, int host_event)
     return s->main == NULL ? diag_no_memory() : STATUS_OK;
 }
 
+static void free_core(pld_core *core)
+{
+    alloc_free(core->deferred);
+    alloc_free(core);
+}
+
 void sched_destroy(sched *s)
 {
     for (pld_core *core = s->pool; core != NULL;) {
         pld_core *next = core->next;
-        free(core->scratch);
-        alloc_free(core->deferred);
-        alloc_free(core);
+        free_core(core);
         core = next;
     }
     for (int32_t i = 0; i < s->fiber_count; ++i)
         fiber_destroy(s->fibers[i]);
     alloc_free(s->fibers);
+    scratch_destroy(&s->scratch);
     fiber_destroy(s->main);
     s->main = NULL;
 }
@@ -68,10 +79,13 @@ void sched_destroy(sched *s)
 pld_core *sched_take_core(sched *s)
 {
     pld_core *core = s->pool;
-    if (core != NULL)
+    if (core != NULL) {
         s->pool = core->next;
-    else if ((core = alloc_zeroed(1, (int64_t)sizeof *core)) == NULL)
+        --s->pool_count;
+    } else if (!promise_try(s->seg.set, (int64_t)sizeof *core) ||
+               (core = alloc_zeroed(1, (int64_t)sizeof *core)) == NULL) {
         return NULL;
+    }
     core->owner = s;
     core->next = NULL;
     core->task = NULL;
@@ -83,45 +97,30 @@ pld_core *sched_take_core(sched *s)
 
 static void give_core(sched *s, pld_core *core)
 {
+    if (s->pool_count == KEEP_CORES) {
+        free_core(core);
+        return;
+    }
     core->next = s->pool;
     s->pool = core;
+    ++s->pool_count;
 }
 
 static fiber *take_fiber(sched *s)
 {
-    return s->fiber_count > 0 ? s->fibers[--s->fiber_count] : fiber_create(TASK_STACK_BYTES);
+    if (s->fiber_count > 0)
+        return s->fibers[--s->fiber_count];
+    return promise_try(s->seg.set, TOUCHED_STACK_BYTES) ? fiber_create(TASK_STACK_BYTES) : NULL;
 }
 
 static void give_fiber(sched *s, fiber *f)
 {
-    if (!alloc_grow(s->fibers, s->fiber_capacity, s->fiber_count + 1)) {
+    if (s->fiber_count == KEEP_FIBERS ||
+        !alloc_grow(s->fibers, s->fiber_capacity, s->fiber_count + 1)) {
         fiber_destroy(f);
         return;
     }
     s->fibers[s->fiber_count++] = f;
-}
-
-static void drop_scratch(pld_core *core)
-{
-    free(core->scratch);
-    core->scratch = NULL;
-    core->scratch_bytes = 0;
-}
-
-/* Scratch of at least `bytes`; contents undefined. */
-static bool ensure_scratch(pld_core *core, int64_t bytes)
-{
-    if (bytes <= core->scratch_bytes)
-        return true;
-    drop_scratch(core);
-    if (!heap_has_memory(bytes))
-        return false;
-    bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    core->scratch = aligned_alloc(CACHE_LINE, (size_t)bytes);
-    if (core->scratch == NULL)
-        return false;
-    core->scratch_bytes = bytes;
-    return true;
 }
 
 /* ---- a core's life ---- */
@@ -173,8 +172,9 @@ void sched_start(sched *s, pld_core *core)
 /* What a core needs for its first instruction. Given only now, because many may be ready at once. */
 static bool prepare(sched *s, pld_core *core)
 {
-    if (!ensure_scratch(core, core->function->scratch_bytes) ||
-        (core->fiber = take_fiber(s)) == NULL)
+    core->fiber = take_fiber(s);
+    if (core->fiber == NULL || !scratch_take(&s->scratch, s->seg.set, core->call,
+                                             core->function->scratch_bytes, &core->scratch))
         return false;
     fiber_reset(core->fiber, core_main, core);
     if (core->log != NULL)
@@ -182,11 +182,18 @@ static bool prepare(sched *s, pld_core *core)
     return true;
 }
 
-static void finish(sched *s, pld_core *core, bool ended)
+/* It runs no more. */
+static void give_stack(sched *s, pld_core *core)
 {
     if (core->fiber != NULL)
         give_fiber(s, core->fiber);
     core->fiber = NULL;
+    scratch_give(&s->scratch, &core->scratch);
+}
+
+static void finish(sched *s, pld_core *core, bool ended)
+{
+    give_stack(s, core);
     if (!ended) {
         /* What ran last may be this one, which waited: reports of later calls are not to tell of it. */
         atomic_store_explicit(&s->header->breadcrumb, 0, memory_order_relaxed);
@@ -222,10 +229,28 @@ static void core_left(sched *s, pld_core *core)
     }
     if (core->log != NULL)
         note_ended(s, core);
-    give_fiber(s, core->fiber);
-    core->fiber = NULL;
-    drop_scratch(core);
+    give_stack(s, core);
     hold_or_finish(s, core);
+}
+
+static void describe_shortage(const pld_core *core, char *text, int64_t bytes)
+{
+    char limit[OS_LIMIT_TEXT] = "", there[OS_LIMIT_TEXT + 64];
+    if (os_limit("address space") >= 0)
+        (void)os_limit_text("address space", limit, sizeof limit);
+    (void)snprintf(there, sizeof there, "%lld MiB of memory are available%s%s",
+                   (long long)(os_memory_left(INT64_MAX) >> 20), limit[0] != '\0' ? "; see " : "",
+                   limit);
+    if (core->fiber == NULL)
+        (void)snprintf(text, (size_t)bytes,
+                       "no room for the stack of one more block: let fewer wait at the same time, "
+                       "or raise vm.max_map_count (%s)",
+                       there);
+    else
+        (void)snprintf(text, (size_t)bytes,
+                       "no memory for its %lld MiB of tiles: use smaller tiles, or fewer blocks "
+                       "that wait at the same time (%s)",
+                       (long long)(core->function->scratch_bytes >> 20), there);
 }
 
 static void run_ready(sched *s)
@@ -236,9 +261,7 @@ static void run_ready(sched *s)
         s->ready_last = NULL;
     if (core->fiber == NULL && !prepare(s, core)) {
         char text[FAILURE_TEXT];
-        (void)snprintf(text, sizeof text,
-                       "no memory for its stack and its %lld MiB of tiles: use smaller tiles",
-                       (long long)(core->function->scratch_bytes >> 20));
+        describe_shortage(core, text, sizeof text);
         sched_fail(s, core->call, core->program, core->function_index, core->function->line,
                    DIAG_OUT_OF_MEMORY, text, NULL);
         finish(s, core, false);

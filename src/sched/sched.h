@@ -21,6 +21,7 @@
 
 #include "base/diag.h"
 #include "sched/fiber.h"
+#include "sched/scratch.h"
 #include "sched/trace.h"
 #include "transport/transport.h"
 
@@ -69,9 +70,7 @@ struct pld_core {
     int32_t deferred_count;
     int32_t deferred_done;
     int64_t deferred_capacity;
-    /* Scratch memory, kept when the object is reused. */
-    char *scratch;
-    int64_t scratch_bytes;
+    scratch_block scratch; /* while it has a fiber */
 };
 
 /* Something of the rank's own that waits beside its cores: a dispatch that is not ready. */
@@ -95,9 +94,11 @@ struct sched {
     pld_core *ready_last;
     pld_core *blocked; /* order of blocking does not matter */
     pld_core *pool;
+    int32_t pool_count;
     fiber **fibers; /* idle fibers */
     int32_t fiber_count;
     int64_t fiber_capacity;
+    scratch_pool scratch;
     int64_t spin; /* pauses before the CPU is given away */
     int64_t idle_turns;
     int64_t idle_since_ns;

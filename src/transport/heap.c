@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/os.h"
+#include "transport/promise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,52 +102,24 @@ void heap_give(heap_area *area, int64_t offset, int64_t bytes)
     }
 }
 
-static int64_t memory_available(void)
-{
-    int64_t kib = os_number_in("/proc/meminfo", "MemAvailable:");
-    int64_t available = kib < 0 ? INT64_MAX : kib * 1024;
-    int64_t limit = os_number_in("/sys/fs/cgroup/memory.max", "");
-    int64_t used = os_number_in("/sys/fs/cgroup/memory.current", "");
-    if (limit >= 0 && used >= 0) {
-        int64_t left = limit > used ? limit - used : 0;
-        available = left < available ? left : available;
-    }
-    return available;
-}
-
-bool heap_has_memory(int64_t bytes)
-{
-    return bytes < HEAP_CHECK_FROM || bytes <= memory_available();
-}
-
-pypto_status heap_check_memory(int64_t bytes, const char *what)
-{
-    if (bytes < HEAP_CHECK_FROM)
-        return STATUS_OK;
-    int64_t available = memory_available();
-    if (bytes <= available)
-        return STATUS_OK;
-    return diag_status(DIAG_NO_SPACE,
-                       "use smaller windows or tensors, fewer devices, or a larger machine",
-                       "%s: %lld more MiB of memory were asked for, %lld MiB are available", what,
-                       (long long)(bytes >> 20), (long long)(available >> 20));
-}
-
 pypto_status heap_reserve(const segment *s, int64_t area_offset, int64_t *reserved, int64_t end,
                           const char *what)
 {
     if (end <= *reserved)
         return STATUS_OK;
-    pypto_status status = heap_check_memory(end - *reserved, what);
+    const int64_t bytes = end - *reserved;
+    pypto_status status = promise_make(s->set, bytes, what);
     if (!status_ok(status))
         return status;
     int result;
     do
-        result = fallocate(s->fd, 0, area_offset + *reserved, end - *reserved);
+        result = fallocate(s->fd, 0, area_offset + *reserved, bytes);
     while (result != 0 && errno == EINTR);
+    const int error = errno;
+    promise_keep(s->set, bytes, bytes);
     if (result != 0)
-        return diag_system(errno, "use smaller windows or fewer devices", "reserve %lld MiB for %s",
-                           (long long)((end - *reserved) >> 20), what);
+        return diag_system(error, "use smaller windows or fewer devices", "reserve %lld MiB for %s",
+                           (long long)(bytes >> 20), what);
     *reserved = end;
     return STATUS_OK;
 }

@@ -7,7 +7,7 @@
  *
  * Memory stays warm: a freed block keeps its pages. Pages are reserved with fallocate() when the
  * area first grows over them, so that a shortage is an error here and not a SIGBUS in a kernel;
- * before that, what the machine has left is asked, because the kernel would sooner kill a process
+ * before that, the machine is asked for them (promise.h), because the kernel would sooner kill a process
  * than fail. */
 #ifndef TRANSPORT_HEAP_H
 #define TRANSPORT_HEAP_H
@@ -53,15 +53,5 @@ PYPTO_NODISCARD pypto_status heap_reserve(const segment *s, int64_t area_offset,
 /* Gives the memory of the free space at the area's end, beyond `keep` bytes, back to the system. */
 void heap_trim(const segment *s, int64_t area_offset, heap_area *area, int64_t *reserved,
                int64_t keep);
-
-/* Amounts below this are not worth two file reads: the kernel's own reserves are larger. Whoever takes many
- * of them asks for them together. */
-#define HEAP_CHECK_FROM ((int64_t)32 << 20)
-
-/* Whether `bytes` more memory are to be had (RAM and cgroup); few always are. Memory is given out when it is touched: who
- * does not ask has a process killed for what is too much. */
-bool heap_has_memory(int64_t bytes);
-/* Fails unless they are. What does not fit is called `what`. */
-PYPTO_NODISCARD pypto_status heap_check_memory(int64_t bytes, const char *what);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/diag.h"
 #include "base/os.h"
-#include "transport/heap.h"
+#include "transport/promise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static int map(memory_file *file, int64_t bytes)
 pypto_status memory_file_create(int64_t bytes, memory_file *file)
 {
     *file = (memory_file){.fd = -1};
-    pypto_status status = heap_check_memory(bytes, "shared tensors");
+    pypto_status status = promise_make(NULL, bytes, "shared tensors");
     if (!status_ok(status))
         return status;
     const int64_t limit = os_limit("file size"); /* beyond it ftruncate() would raise a signal */

@@ -48,7 +48,7 @@
 
 #define CACHE_LINE 64
 #define SEGMENT_MAGIC 0x7079746f70726f67u
-#define SEGMENT_VERSION 3u
+#define SEGMENT_VERSION 4u
 
 /* Calls whose dispatches can be under way at once. */
 #define CALLS_IN_FLIGHT 2
@@ -286,6 +286,9 @@ typedef struct set_header {
     _Alignas(CACHE_LINE) _Atomic uint32_t host_waiting;
     /* Records posted and not completed, of all ranks. */
     _Alignas(CACHE_LINE) _Atomic int64_t outstanding;
+    /* Bytes of memory, see promise.h: that were promised and are not in use yet, and that nobody has asked for. */
+    _Alignas(CACHE_LINE) _Atomic int64_t promised;
+    _Atomic int64_t unasked;
     /* Ranks asleep on another rank's dispatch. */
     _Atomic int32_t dispatch_waiters;
     _Atomic uint64_t failures;

@@ -605,6 +605,45 @@ static void cpus_follow_the_cgroup_version_1(void **state)
     assert_int_equal(os_cgroup_cpus(dir, membership), 1);
 }
 
+static void memory_follows_the_cgroup(void **state)
+{
+    (void)state;
+    const char *membership = "0::/job/step\n";
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 0), INT64_MAX);
+    write_limit("job/step/memory.max", "max\n");
+    write_limit("job/step/memory.current", "600\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 0), INT64_MAX);
+    write_limit("job/step/memory.max", "1000\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 1000), 400);
+    /* Pages of files can be dropped; those that are shared memory cannot. */
+    write_limit("job/step/memory.stat",
+                "anon 300\nfile 250\nshmem 50\ninactive_file 150\nactive_file 50\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 400), 400); /* enough without */
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 401), 600);
+    /* The parent's limit is one for all of its groups. */
+    write_limit("job/memory.max", "5000\n");
+    write_limit("job/memory.current", "4900\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 1000), 100);
+    write_limit("job/memory.current", "5100\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 1000), 0);
+    assert_int_equal(os_cgroup_memory_left(dir, "0::/\n", 1000), INT64_MAX);
+}
+
+static void memory_follows_the_cgroup_version_1(void **state)
+{
+    (void)state;
+    const char *membership = "4:cpu,cpuacct:/docker/x\n2:memory:/docker/x\n0::/\n";
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 0), INT64_MAX);
+    write_limit("memory/docker/x/memory.limit_in_bytes", "9223372036854771712\n");
+    write_limit("memory/docker/x/memory.usage_in_bytes", "100\n");
+    assert_true(os_cgroup_memory_left(dir, membership, INT64_MAX) > INT64_MAX / 2);
+    write_limit("memory/memory.limit_in_bytes", "3000\n"); /* of a container */
+    write_limit("memory/memory.usage_in_bytes", "2900\n");
+    write_limit("memory/memory.stat",
+                "inactive_file 1\ntotal_inactive_file 30\ntotal_active_file 7\n");
+    assert_int_equal(os_cgroup_memory_left(dir, membership, 1000), 137);
+}
+
 static void the_library_knows_where_it_is(void **state)
 {
     (void)state;
@@ -688,6 +727,8 @@ int main(void)
         OS_TEST(cpus_follow_the_affinity),
         OS_TEST(cpus_follow_the_cgroup),
         OS_TEST(cpus_follow_the_cgroup_version_1),
+        OS_TEST(memory_follows_the_cgroup),
+        OS_TEST(memory_follows_the_cgroup_version_1),
         OS_TEST(the_library_knows_where_it_is),
         OS_TEST(descriptors_have_paths),
         OS_TEST(time_goes_on),

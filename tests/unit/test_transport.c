@@ -1,12 +1,15 @@
 /* The segment's layout, the block allocator and the reservation of memory. */
 #include "base/diag.h"
+#include "base/os.h"
 #include "transport/heap.h"
+#include "transport/promise.h"
 #include "transport/transport.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -121,12 +124,81 @@ static void test_take_fails_where_it_must(void **state)
 static void test_more_memory_than_there_is_is_refused(void **state)
 {
     (void)state;
-    pypto_status status = heap_check_memory(INT64_MAX, "everything");
+    set_header *const sets[] = {NULL, &(set_header){0}};
+    for (int i = 0; i < 2; ++i) {
+        pypto_status status = promise_make(sets[i], INT64_MAX, "everything");
+        assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
+        assert_non_null(strstr(status.diagnostics->message, "everything"));
+        pypto_status_clear(&status);
+        status = promise_make(sets[i], 4096, "a page");
+        assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    }
+    assert_int_equal(sets[1]->promised, 0);
+}
+
+/* Two that together ask for more than there is: whoever asks second is refused, until the first one's is in use or given
+ * up. */
+static void test_what_is_promised_is_nobody_elses(void **state)
+{
+    (void)state;
+    set_header set = {0};
+    const int64_t part = os_memory_left(INT64_MAX) / 8 * 5;
+    assert_true(promise_try(&set, part));
+    assert_int_equal(set.promised, part);
+    pypto_status status = promise_make(&set, part, "a tile");
     assert_int_equal(status.kind, PYPTO_ERROR_MEMORY);
-    assert_non_null(strstr(status.diagnostics->message, "everything"));
+    assert_non_null(strstr(status.diagnostics->note, "about to be used by others"));
     pypto_status_clear(&status);
-    status = heap_check_memory(4096, "a page");
-    assert_int_equal(status.kind, PYPTO_ERROR_NONE);
+    assert_int_equal(set.promised, part);
+    promise_keep(&set, part, part);
+    assert_int_equal(set.promised, 0);
+    assert_true(promise_try(&set, part));
+    promise_keep(&set, part, part);
+}
+
+/* What is little is counted; where the machine has promised all that it has, much of it is refused. */
+static void test_many_small_amounts(void **state)
+{
+    (void)state;
+    set_header set = {0};
+    for (int i = 0; i < 3; ++i)
+        assert_true(promise_try(&set, 1 << 20));
+    assert_int_equal(set.unasked, 3 << 20);
+    assert_true(promise_try(&set, 1 << 20));
+    assert_int_equal(set.unasked, 0);
+    set.promised = INT64_MAX / 2;
+    for (int i = 0; i < 3; ++i)
+        assert_true(promise_try(&set, 1 << 20));
+    assert_false(promise_try(&set, 1 << 20));
+    assert_true(promise_try(&set, 1 << 20)); /* as few as before */
+    promise_keep(&set, 1 << 20, 1 << 20);
+    assert_int_equal(set.promised, INT64_MAX / 2);
+}
+
+static void test_promised_memory_is_touched(void **state)
+{
+    (void)state;
+    set_header set = {0};
+    const int64_t bytes = 70 << 20;
+    char *memory =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    memory[1] = 7;
+    /* The call is to end: nothing is touched, nothing stays promised. */
+    set.poison[call_slot(3)] = 3;
+    set.promised = bytes;
+    promise_touch(&set, 3, memory, bytes);
+    assert_int_equal(set.promised, 0);
+    unsigned char there;
+    assert_int_equal(mincore(memory + (bytes - 4096), 4096, &there), 0);
+    assert_int_equal(there & 1, 0);
+    set.promised = bytes;
+    promise_touch(&set, 4, memory, bytes);
+    assert_int_equal(set.promised, 0);
+    assert_int_equal(mincore(memory + (bytes - 4096), 4096, &there), 0);
+    assert_int_equal(there & 1, 1);
+    assert_int_equal(memory[1], 7);
+    munmap(memory, (size_t)bytes);
 }
 
 static void test_a_segment_is_zero_shared_and_unlinked(void **state)
@@ -237,6 +309,9 @@ int main(void)
         cmocka_unit_test(test_blocks_never_overlap),
         cmocka_unit_test(test_take_fails_where_it_must),
         cmocka_unit_test(test_more_memory_than_there_is_is_refused),
+        cmocka_unit_test(test_what_is_promised_is_nobody_elses),
+        cmocka_unit_test(test_many_small_amounts),
+        cmocka_unit_test(test_promised_memory_is_touched),
         cmocka_unit_test(test_a_segment_is_zero_shared_and_unlinked),
         cmocka_unit_test(test_trimming_gives_memory_back_and_zeroes),
         cmocka_unit_test(test_many_blocks_given_back_leave_as_many_holes),
