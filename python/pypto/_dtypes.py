@@ -120,7 +120,63 @@ def _of_numpy(dtype: Any) -> Any:
     ):
         return None
     meant = numpy.dtype(dtype)
-    return meant if meant.isnative and meant.itemsize > 0 else None
+    return meant if meant.isnative and meant.itemsize > 0 and not meant.hasobject else None
+
+
+_PREFIXES = ("torch.", "numpy.", "np.", "pl.", "DataType.")
+_BY_TEXT: dict[str, DataType] = {str(dtype): dtype for dtype in DTYPES.values()}
+
+
+def _named(name: str) -> Any:
+    """What a name stands for: of ours and of those that torch and NumPy share it is ours, else what NumPy says. Or None."""
+    word = name.rpartition(".")[2] if name.startswith(_PREFIXES) else name
+    ours = DTYPES.get(word.upper()) or _BY_TEXT.get(word) or _ELEMENTS.get(word)
+    return ours or _numpy_dtype(word)
+
+
+def _numpy_dtype(given: Any) -> Any:
+    """What NumPy takes it for, or None."""
+    import numpy
+
+    try:
+        return numpy.dtype(given)
+    except (TypeError, ValueError, SyntaxError):
+        return None
+
+
+def as_dtype(given: Any) -> Any:
+    """What a caller means by an element type: one of torch, of NumPy or of this package, as it is; what a name or a class of
+    Python stands for. None for what is none. Whatever accepts an element type on the host side asks here."""
+    if isinstance(given, str):
+        return _named(given)
+    if isinstance(given, DataType) or _of_torch(given):
+        return given
+    if isinstance(given, list) or isinstance(given, type) and given in (bool, int, float, complex):
+        return _numpy_dtype(given)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(given, numpy.dtype):
+        return given
+    return given if _of_numpy(given) is not None else None
+
+
+def checked_dtype(given: Any, name: str = "dtype", ours: bool = False) -> Any:
+    """The same for memory whose bytes are told apart. TypeError for what is none; with `ours`, also for one that programs do
+    not have."""
+    dtype = as_dtype(given)
+    if is_dtype(dtype) and (not ours or element_of(dtype) is not None):
+        return dtype
+    from .errors import TypeError as PyptoTypeError
+
+    whose = " that programs have" if ours else ""
+    raise PyptoTypeError(
+        f"{name} must be an element type{whose}: of torch, of NumPy, one such as pl.FP32, or a name such as \"float32\"; "
+        f"got {given!r}"
+    )
+
+
+def numpy_dtype_of(dtype: DataType) -> Any:
+    """NumPy's own, or None where it has none."""
+    return _numpy_dtype(_HOST_NAMES.get(dtype.name, (dtype.name.lower(),))[0])
 
 
 def is_dtype(dtype: Any) -> bool:
@@ -134,7 +190,7 @@ def element_of(dtype: Any) -> DataType | None:
     """What a program calls the element type; None when it has none like it."""
     if isinstance(dtype, DataType):
         return DTYPES["INT64"] if dtype.name == "INDEX" else dtype
-    name = str(dtype).rpartition(".")[2] if _of_torch(dtype) else _of_numpy(dtype).name
+    name = str(dtype).rpartition(".")[2] if _of_torch(dtype) else getattr(_of_numpy(dtype), "name", "")
     return _ELEMENTS.get(name)
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pypto.language as pl
-from pypto.runtime import DeviceTensor, StackedDeviceTensor
+from pypto.runtime import DeviceTensor, ScalarSpec, StackedDeviceTensor, TensorSpec
 
 PTR = 0x1000
 
@@ -36,6 +36,35 @@ def test_what_it_describes(dtype, nbytes):
     assert tensor.nbytes == 15 * nbytes and tensor.buffer is None
 
 
+NAMED = {
+    pl.FP32: ["float32", "fp32", "FP32", "torch.float32", "np.float32", "numpy.float32", "pl.FP32"],
+    pl.BF16: ["bfloat16", "bf16", "torch.bfloat16"],
+    pl.FP8E4M3FN: ["float8_e4m3fn", "FP8E4M3FN"],
+    pl.BOOL: ["bool", "BOOL"],
+    pl.INT64: ["int64"],
+    np.dtype("int64"): ["i8", "long", int],
+    np.dtype("float64"): ["float64", "torch.float64", "double", float],
+}
+
+
+@pytest.mark.parametrize("meant, given", [(meant, given) for meant, names in NAMED.items() for given in names])
+def test_names_of_element_types(meant, given):
+    tensor = DeviceTensor(PTR, (4,), given)
+    assert tensor.dtype == meant and tensor == DeviceTensor(PTR, (4,), meant)
+    assert tensor._element == DeviceTensor(PTR, (4,), meant)._element
+
+
+def test_whatever_takes_an_element_type_takes_names():
+    """All go through pypto._dtypes.as_dtype()."""
+    for given in ("float32", "pl.FP32", np.float32, np.dtype("f4"), torch.float32, pl.FP32):
+        assert TensorSpec("x", [2], given).create_tensor().dtype == torch.float32
+        assert ScalarSpec("s", 1, given).value == 1
+    with pytest.raises(ValueError, match="must be in -128..127"):
+        ScalarSpec("s", 200, "int8")
+    with pytest.raises(TypeError, match="dtype of x must be an element type that programs have"):
+        TensorSpec("x", [2], "float64")
+
+
 def test_the_buffer_is_no_part_of_what_it_is():
     plain, owned = DeviceTensor(PTR, (4,), torch.float32), DeviceTensor(PTR, (4,), torch.float32, buffer=buffer())
     assert plain == owned and hash(plain) == hash(owned) and len({plain, owned}) == 1
@@ -57,11 +86,13 @@ def test_the_buffer_is_no_part_of_what_it_is():
         ((PTR, (4, -2), torch.float32), ValueError, "all positive"),
         ((PTR, (4, 2.0), torch.float32), TypeError, "must contain ints"),
         ((PTR, (True, 2), torch.float32), TypeError, "must contain ints"),
-        ((PTR, (4,), "float32"), TypeError, "torch.dtype"),
-        ((PTR, (4,), float), TypeError, "torch.dtype"),
-        ((PTR, (4,), None), TypeError, "torch.dtype"),
-        ((PTR, (4,), np.dtype(">f4")), TypeError, "torch.dtype"),
-        ((PTR, (4,), pl.INT4), TypeError, "torch.dtype"),
+        ((PTR, (4,), "float33"), TypeError, 'or a name such as "float32"; got \'float33\''),
+        ((PTR, (4,), ">f4"), TypeError, "must be an element type"),
+        ((PTR, (4,), object), TypeError, "must be an element type"),
+        ((PTR, (4,), np.dtype("O")), TypeError, "must be an element type"),
+        ((PTR, (4,), None), TypeError, "must be an element type"),
+        ((PTR, (4,), np.dtype(">f4")), TypeError, "must be an element type"),
+        ((PTR, (4,), pl.INT4), TypeError, "must be an element type"),
     ],
 )
 def test_what_it_cannot_be(arguments, error, words):

@@ -52,7 +52,8 @@ def test_a_weight_stays_over_calls(worker, library):
 
 
 def test_programs_write_it_where_it_is(worker):
-    total = worker.alloc_tensor((N,), pl.FP32, init=np.zeros(N, np.float32))
+    total = worker.alloc_tensor((N,), "float32", init=np.zeros(N, np.float32))
+    assert total.dtype is pl.FP32 and total.buffer.tensor((2, N // 2), "float32").nbytes == 4 * N
     x, weight = numbers(N), numbers(N, first=7)
     for call in range(1, 4):
         worker(x, weight, total)

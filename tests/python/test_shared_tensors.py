@@ -462,6 +462,12 @@ def test_element_types(dtype, made):
     assert tensor.sum() == 1
 
 
+@pytest.mark.parametrize("dtype", ["int32", "INT32", "torch.int32", "np.int32", "i4", np.int32, np.dtype("int32"), pl.INT32])
+def test_names_of_element_types(dtype):
+    assert empty_shared(2, dtype).dtype == np.int32
+    assert empty_shared(2, int).dtype == np.int64
+
+
 def test_shapes():
     assert empty_shared(4).shape == (4,) and empty_shared(4).dtype == np.float32
     assert empty_shared(()).shape == ()
@@ -476,7 +482,8 @@ def test_shapes():
         ("ab", np.int32, TypeError, "shape must be"),
         (2.5, np.int32, TypeError, "shape must be"),
         (2, pl.BF16, TypeError, "pass one of torch"),
-        (2, object, TypeError, "Python objects"),
+        (2, object, TypeError, "no element type"),
+        (2, np.dtype("O"), TypeError, "Python objects"),
         (2, "nonsense", TypeError, "no element type"),
         (1 << 50, np.int8, MemoryError, "shared tensors|larger than"),
         ((1 << 62, 8), np.float32, MemoryError, "no machine has"),

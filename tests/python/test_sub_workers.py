@@ -554,7 +554,7 @@ def test_conversion_of_mapped_arguments():
         pass
 
     data = np.arange(6, dtype=np.int16)
-    for dtype in (3, "DataType.INT16", sub_workers.DataType.INT16):
+    for dtype in (3, "DataType.INT16", sub_workers.DataType.INT16, "int16", np.int16, torch.int16, pl.INT16):
         arg = Arg()
         arg.buffer, arg.shapes, arg.strides, arg.dtype = memoryview(data).cast("B"), (3, 2), (1, 3), dtype
         tensor = _tensor_from_continuous(arg)
@@ -564,9 +564,9 @@ def test_conversion_of_mapped_arguments():
     arg = Arg()
     arg.data, arg.shapes, arg.dtype = data.ctypes.data, (2, 3), 3
     assert _tensor_from_continuous(arg).tolist() == [[9, 1, 2], [3, 4, 5]]
-    arg.dtype = 99
-    with pytest.raises(TypeError, match="no element type"):
-        _tensor_from_continuous(arg)
+    for arg.dtype in (99, None, "float64"):
+        with pytest.raises(TypeError, match="no element type"):
+            _tensor_from_continuous(arg)
     with pytest.raises(TypeError, match="MappedArg"):
         _tensor_from_continuous(3)
 

@@ -151,7 +151,7 @@ def test_scalars_that_are_described(value, dtype):
     "arguments, error, words",
     [
         (("n", "3"), TypeError, "value of n must be a number, not str"),
-        (("n", 3, "int"), TypeError, "dtype of n must be an element type"),
+        (("n", 3, "whole"), TypeError, "dtype of n must be an element type"),
         (("n", 256, pl.UINT8), ValueError, r"value of n must be in 0\.\.255, got 256"),
         (("n", -129, pl.INT8), ValueError, r"value of n must be in -128\.\.127"),
         (("n", 1.5, pl.INT32), ValueError, "value of n must be in"),

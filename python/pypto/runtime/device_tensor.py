@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field
 
-from .._dtypes import element_bytes, element_of, is_dtype, same_element
+from .._dtypes import checked_dtype, element_bytes, element_of, same_element
 from ..errors import (
     IndexError as PyptoIndexError,
     TypeError as PyptoTypeError,
@@ -29,7 +29,8 @@ class DeviceTensor:
 
     data_ptr   address of its first byte
     shape      tuple of positive ints; row-major, without gaps
-    dtype      its element type, as it was given: of torch, of NumPy, or one such as pl.FP32
+    dtype      its element type, as it was given: of torch, of NumPy, or one such as pl.FP32. Of a name, such as "float32",
+               it is what the name stands for
     buffer     the allocation that it lies in; None when nobody vouches for the address
     nbytes     how much memory it is
 
@@ -53,7 +54,7 @@ class DeviceTensor:
         if not is_int(self.data_ptr) or self.data_ptr <= 0:
             raise PyptoValueError(f"data_ptr must be a positive int, got {self.data_ptr!r}")
         object.__setattr__(self, "shape", checked_shape(self.shape))
-        check_dtype(self.dtype)
+        object.__setattr__(self, "dtype", checked_dtype(self.dtype))
         if self.buffer is not None:
             _check_buffer(self.buffer, self.data_ptr)
         # What each call asks for is worked out once.
@@ -249,13 +250,6 @@ def check_worker_ids(ids: tuple[Any, ...], count: int) -> None:
             raise PyptoValueError(f"worker_ids must be ranks, from 0 on, got {worker_id!r}")
     if len(set(ids)) != len(ids):
         raise PyptoValueError(f"worker_ids must be distinct, got {list(ids)}")
-
-
-def check_dtype(dtype: Any) -> None:
-    if not is_dtype(dtype):
-        raise PyptoTypeError(
-            f"dtype must be a torch.dtype, a NumPy dtype or one such as pl.FP32, got {dtype!r}"
-        )
 
 
 def size_of(shape: tuple[int, ...], dtype: Any) -> int:

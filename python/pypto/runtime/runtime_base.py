@@ -16,6 +16,7 @@ import weakref
 from abc import ABC, abstractmethod
 
 from .. import _core
+from .._dtypes import checked_dtype
 from ..errors import (
     DeviceError,
     IndexError as PyptoIndexError,
@@ -27,7 +28,6 @@ from ._numbers import checked_bytes, is_int
 from .device_tensor import (
     RESIDENT,
     DeviceTensor,
-    check_dtype,
     checked_shape,
     size_of,
 )
@@ -109,7 +109,7 @@ class Worker(ABC):
     ) -> DeviceTensor:
         """A tensor in the memory of a rank, which stays there until `free_tensor` or `close`.
 
-        shape, dtype   of the tensor; dtype of torch, of NumPy, or one such as pl.FP32
+        shape, dtype   of the tensor; dtype of torch, of NumPy, one such as pl.FP32, or a name
         init           a host tensor of that shape and dtype, copied in now; without it the content is undefined
         worker_id      the rank
 
@@ -120,7 +120,7 @@ class Worker(ABC):
         """
         self._require_ready("alloc_tensor")
         shape = checked_shape(shape)
-        check_dtype(dtype)
+        dtype = checked_dtype(dtype)
         if init is not None:
             host_memory.check_tensor(init, "init")
             if tuple(init.shape) != shape or not host_memory.has_dtype(init, dtype):

@@ -6,7 +6,7 @@ import math
 import operator
 
 from .. import _core
-from .._dtypes import DataType, library_with
+from .._dtypes import DataType, as_dtype, is_dtype, library_with, numpy_dtype_of
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ._numbers import checked_bytes
 
@@ -15,28 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-# What NumPy calls the element types of `pl`; those that are not here, it does not have.
-_NUMPY = {
-    "FP32": "float32",
-    "FP16": "float16",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "UINT8": "uint8",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "UINT64": "uint64",
-    "BOOL": "bool",
-}
-
 
 def empty_shared(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
     """A tensor in shared memory: calls of compiled programs use it where it is and copy nothing.
 
     shape   its extents, or one
-    dtype   an element type of torch, and the result is a torch tensor; of NumPy (or a name of one), or of
-            `pl`, and it is a NumPy array. BF16 NumPy does not have: pass torch.bfloat16.
+    dtype   an element type of torch, and the result is a torch tensor; of NumPy or of `pl`, or a name, and it is a
+            NumPy array. BF16 NumPy does not have: pass torch.bfloat16.
 
     Its elements are zero. The memory lives until nobody uses the tensor or a view of it any more. Forked processes
     share it; to pass it to processes that are not forked, use torch's `share_memory_()` or
@@ -47,18 +32,18 @@ def empty_shared(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
     """
     extents = _extents(shape)
     count = math.prod(extents)
-    if library_with(dtype) == "torch":
-        return _torch_tensor(extents, count, dtype)
+    meant = as_dtype(dtype)
+    if meant is None:
+        raise PyptoTypeError(f"dtype={dtype!r} is no element type of torch, NumPy or pl")
+    if library_with(meant) == "torch":
+        return _torch_tensor(extents, count, meant)
     import numpy
 
-    if isinstance(dtype, DataType):
-        if dtype.name not in _NUMPY:
-            raise PyptoTypeError(f"NumPy has no element type {dtype}: pass one of torch, or uint8 for bytes")
-        dtype = _NUMPY[dtype.name]
-    try:
-        wanted = numpy.dtype(dtype)
-    except (TypeError, ValueError):
-        raise PyptoTypeError(f"dtype={dtype!r} is no element type of torch, NumPy or pl") from None
+    if isinstance(meant, DataType):
+        ours, meant = meant, numpy_dtype_of(meant)
+        if meant is None or not is_dtype(ours):
+            raise PyptoTypeError(f"NumPy has no element type {ours}: pass one of torch, or uint8 for bytes")
+    wanted = numpy.dtype(meant)
     if wanted.hasobject:
         raise PyptoTypeError("Python objects cannot be in shared memory")
     if count == 0 or wanted.itemsize == 0:

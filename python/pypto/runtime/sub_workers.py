@@ -14,6 +14,7 @@ import sys
 import threading
 
 from .. import _core
+from .._dtypes import as_dtype, element_of
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 from ..ir.distributed_config import MOST_SUB_WORKERS
 
@@ -145,13 +146,16 @@ def _width(dtype: DataType) -> int:
 
 
 def _dtype_of(value: Any) -> DataType:
-    """From the member, its text "DataType.FLOAT32", or its number."""
+    """From the member, its text "DataType.FLOAT32", its number, or whatever else is an element type."""
     if isinstance(value, str) and value.startswith("DataType."):
         value = DataType.__members__.get(value.partition(".")[2], value)
     try:
         return DataType(getattr(value, "value", value))
     except ValueError:
-        raise PyptoTypeError(f"{value!r} is no element type of a mapped argument") from None
+        element = element_of(as_dtype(value))
+        if element is None or _DTYPES.get(element.name, element.name) not in DataType.__members__:
+            raise PyptoTypeError(f"{value!r} is no element type of a mapped argument") from None
+        return DataType[_DTYPES.get(element.name, element.name)]
 
 
 def _torch_dtype(torch: Any, dtype: DataType) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dtypes import DataType, element_of, host_zeros, is_dtype
+from .._dtypes import DataType, as_dtype, checked_dtype, element_of, host_zeros
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -24,7 +24,7 @@ class TensorSpec:
 
     name         of the parameter
     shape        extents, integers >= 0
-    dtype        element type: of torch, of NumPy, or such as `pl.FP32`
+    dtype        element type: of torch, of NumPy, such as `pl.FP32`, or a name of one
     init_value   what is in it at first: None zeros; a number; a tensor or array of that shape, which is copied; or a
                  function that gives one of these, called with the shape if it takes an argument, as torch.randn does
     is_output    whether the program writes it
@@ -42,14 +42,12 @@ class TensorSpec:
     ) -> None:
         self.name: str = _checked_name(name)
         self.shape: list[int] = list(shape)
-        if not is_dtype(dtype) or element_of(dtype) is None:
-            raise PyptoTypeError(f"dtype of {name} must be an element type, got {dtype!r}")
         for extent in self.shape:
             if isinstance(extent, bool) or not isinstance(extent, int) or extent < 0:
                 raise PyptoValueError(
                     f"shape of {name} must be of integers >= 0, got {self.shape!r}"
                 )
-        self.dtype: Any = dtype
+        self.dtype: Any = checked_dtype(dtype, f"dtype of {name}", ours=True)
         self.init_value: Any = init_value
         self.is_output: bool = bool(is_output)
 
@@ -117,7 +115,7 @@ class ScalarSpec:
 
     name    of the parameter
     value   the number: bool, int or float
-    dtype   its element type, such as `pl.INT32`, or None: as the parameter says
+    dtype   its element type, such as `pl.INT32` or "int32", or None: as the parameter says
 
     Raises TypeError for what is no number or no element type, ValueError for an integer that the element type does not have.
     Equal to another one that says the same.
@@ -128,10 +126,12 @@ class ScalarSpec:
         if not isinstance(value, (bool, int, float)):
             raise PyptoTypeError(f"value of {name} must be a number, not {type(value).__name__}")
         element = None
-        if dtype is not None:
-            element = element_of(dtype) if isinstance(dtype, DataType) or is_dtype(dtype) else None
-            if element is None:
-                raise PyptoTypeError(f"dtype of {name} must be an element type, got {dtype!r}")
+        if isinstance(as_dtype(dtype), DataType):
+            dtype = as_dtype(dtype)  # of any width: it is no memory
+            element = element_of(dtype)
+        elif dtype is not None:
+            dtype = checked_dtype(dtype, f"dtype of {name}", ours=True)
+            element = element_of(dtype)
         if element is not None and element.name.startswith(("INT", "UINT")):
             signed, bits = element.name.startswith("INT"), element.get_bit()
             least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
