@@ -59,8 +59,9 @@ static bool refuse_type(PyObject *value, const char *name)
             name);
     }
     const char *hint =
-        tensor_text_is(type, "RunConfig")
-            ? "pass it by name: config=..."
+        tensor_text_is(type, "RunConfig") ? "pass it by name: config=..."
+        : tensor_text_is(type, "DistributedConfig")
+            ? "pass it by name, in a RunConfig: config=RunConfig(distributed_config=...)"
             : "pass a torch tensor in CPU memory or a NumPy array, and a number where the "
               "parameter is a scalar";
     errors_refuse(

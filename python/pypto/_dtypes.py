@@ -131,7 +131,9 @@ def _named(name: str) -> Any:
     """What a name stands for: of ours and of those that torch and NumPy share it is ours, else what NumPy says. Or None."""
     word = name.rpartition(".")[2] if name.startswith(_PREFIXES) else name
     ours = DTYPES.get(word.upper()) or _BY_TEXT.get(word) or _ELEMENTS.get(word)
-    return ours or _numpy_dtype(word)
+    if ours is not None or not word.isprintable():  # "\\0" is bool to NumPy
+        return ours
+    return _numpy_dtype(word)
 
 
 def _numpy_dtype(given: Any) -> Any:

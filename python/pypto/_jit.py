@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from . import _core, _logging, _source
+from ._misplaced import refuse_misplaced
 from .errors import Error, TypeError as PyptoTypeError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -343,7 +344,11 @@ class JITFunction:
             bind.__name__ = bind.__qualname__ = self.__name__
             bind.__defaults__ = self._function.__defaults__
             self._bind = bind
-        return self._bind(*args, **kwargs)
+        try:
+            return self._bind(*args, **kwargs)
+        except TypeError as error:
+            refuse_misplaced(str(error), args)
+            raise
 
     def __repr__(self) -> str:
         return f"<{self._decorator} function {self.__qualname__}>"

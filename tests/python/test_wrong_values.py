@@ -366,6 +366,34 @@ def test_the_order_of_checks(worker, chip_worker, single, distributed):
         ended.run(single, 1, config="no")
 
 
+def test_a_configuration_by_position(worker, chip_worker, single, distributed):
+    """In the place of a tensor, or behind all of them: the hint says how it is passed."""
+    a, x, y = np.ones(N, np.float32), rows(), np.zeros((2, N), np.int32)
+    handle = worker.register(distributed)
+    calls = [
+        (shift, (x, y)),
+        (shift.compile, (x, y)),
+        (shift.lower, (x, y)),
+        (single, (a, np.zeros(N, np.float32))),
+        (distributed, (x, y, 1, 0)),
+        (worker, (x, y, 1, 0)),
+        (handle, (x, y, 1, 0)),
+        (lambda *args: worker.submit(distributed, *args), (x, y, 1, 0)),
+        (lambda *args: chip_worker.run(single, *args), (a, np.zeros(N, np.float32))),
+    ]
+    for wrong, hint in (
+        (RunConfig(platform="cpu"), "pass it by name: config=..."),
+        (DistributedConfig([0, 1]), "config=RunConfig(distributed_config=...)"),
+    ):
+        for call, args in calls:
+            with pytest.raises(TypeError, match=f"; argument {len(args) + 1} is a {type(wrong).__name__}") as caught:
+                call(*args, wrong)
+            assert hint in caught.value.hint and caught.value.code == "PYPTO-H401"
+            with pytest.raises(TypeError, match=type(wrong).__name__) as caught:
+                call(*args[:-1], wrong)
+            assert hint in caught.value.hint
+
+
 def test_device_ids_that_are_changed_in_place():
     changed = DistributedConfig([0, 1])
     changed.device_ids[1] = "one"

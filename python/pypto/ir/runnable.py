@@ -9,6 +9,7 @@ import sys
 from .. import _core
 from .._dtypes import DataType, host_zeros
 from .._jit import _lint_of, _settings_of, _title, sub_workers_of
+from .._misplaced import refuse_misplaced
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -210,12 +211,14 @@ class Runnable:
         if self._baked and len(args) == len(self.parameters) - len(self._baked):
             args = self._with_baked(args)
         if len(args) != len(self.parameters):
-            raise PyptoTypeError(
-                f"{self.name} expects {len(self.parameters)} arguments "
-                f"({', '.join(self.param_names)}), got {len(args)}"
-            )
+            raise self._wrong_count(str(len(self.parameters)), args)
         self._check_baked(args)
         return args
+
+    def _wrong_count(self, expected: str, args: tuple[Any, ...]) -> PyptoTypeError:
+        problem = f"{self.name} expects {expected} arguments ({', '.join(self.param_names)}), got {len(args)}"
+        refuse_misplaced(problem, args)
+        return PyptoTypeError(problem)
 
     def _check_baked(self, args: tuple[Any, ...]) -> None:
         """A number that the program was compiled for cannot be another one in a call."""
@@ -281,10 +284,7 @@ class Runnable:
         returns = len(outputs) > 0 and self.has_return
         if not returns or len(args) != count - len(outputs):
             alternative = f" or {count - len(outputs)} (return)" if returns else ""
-            raise PyptoTypeError(
-                f"{self.name} expects {count} (in-place){alternative} arguments "
-                f"({', '.join(self.param_names)}), got {len(args)}"
-            )
+            raise self._wrong_count(f"{count} (in-place){alternative}", args)
         make = zeros_like_these(args)
         given, made = iter(args), []
         whole: list[Any] = []
