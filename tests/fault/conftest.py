@@ -1,20 +1,12 @@
 """What the fault tests share: DSL scripts that misbehave, run as programs of their own."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-
-# Where a shell runs the tests in the background, they ignore Ctrl-C, and so would the scripts.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Kernels print, too: a script writes each line at once, or theirs come in between.
-os.environ.pop("PYTHONUNBUFFERED", None)
 
 # A program whose kernel body is given by the test. `MODE` lets ranks differ: it is the rank.
 SCRIPT = '''

@@ -16,8 +16,8 @@ import torch
 import pypto
 import pypto.language as pl
 from programs import config
-from pypto.runtime import empty_shared, shutdown
-from worker_programs import FOREVER, N, SLOW, expected, prepared_job, rows
+from pypto.runtime import DistributedWorker, empty_shared, shutdown
+from worker_programs import FOREVER, N, SLOW, closed_gate, expected, held_job, prepared_job, rows
 
 BYTES = 2 * N * 4
 
@@ -208,22 +208,24 @@ def test_an_address_that_comes_again_means_what_is_there_now(work):
     libc.munmap(address, 4096)
 
 
-def test_a_file_that_has_grown(work):
-    program, worker = work
+def test_a_file_that_has_grown(transport):
+    held, program = prepared_job(program=held_job), prepared_job()
     fd = memory_file(BYTES)
     small = mapped(fd)
-    handle = worker.submit(program, rows(), small, SLOW, 0)
-    os.ftruncate(fd, 3 * 4096)
-    large = mapped(fd, offset=2 * 4096)
-    worker(rows(4), large, 1, 0)
-    handle.result()
-    np.testing.assert_array_equal(small, expected(rows(), SLOW))
-    np.testing.assert_array_equal(large, expected(rows(4), 1))
-    # The inputs, and the grown part, because a call was using the file as it had been.
-    assert worker.copied_bytes == 4 * BYTES
-    worker(large, small, 1, 0)
-    np.testing.assert_array_equal(small, expected(expected(rows(4), 1), 1))
-    assert worker.copied_bytes == 4 * BYTES
+    with DistributedWorker([held, program]) as worker, closed_gate() as gate:
+        handle = worker.submit(held, rows(), small, gate, 2, 0)
+        os.ftruncate(fd, 3 * 4096)
+        large = mapped(fd, offset=2 * 4096)
+        behind = worker.submit(program, rows(4), large, 1, 0)
+        gate[0] = 1
+        handle.result(), behind.result()
+        np.testing.assert_array_equal(small, expected(rows(), 2))
+        np.testing.assert_array_equal(large, expected(rows(4), 1))
+        # The inputs, and the grown part, because a call was using the file as it had been.
+        assert worker.copied_bytes == 4 * BYTES
+        worker.run(program, large, small, 1, 0)
+        np.testing.assert_array_equal(small, expected(expected(rows(4), 1), 1))
+        assert worker.copied_bytes == 4 * BYTES
     os.close(fd)
 
 
@@ -288,12 +290,13 @@ def test_a_file_that_ends_before_the_tensor(work):
 def test_a_file_that_is_cut_during_a_call(monkeypatch):
     """Nobody can help that worker; the report says what may be behind it, and the next one works."""
     monkeypatch.setenv("PYPTO_TRANSPORT", "shm")
-    program = prepared_job()
+    program = prepared_job(program=held_job)
     fd = memory_file(4096)
     array = mapped(fd)
-    worker = program.prepare()
-    handle = worker.submit(program, rows(), array, 40 * SLOW, 0)
+    worker, gate = program.prepare(), empty_shared((1,), np.int32)
+    handle = worker.submit(program, rows(), array, gate, 1, 0)
     os.ftruncate(fd, 0)
+    gate[0] = 1
     with pytest.raises(pypto.WorkerDiedError, match="SIGBUS") as error:
         handle.result()
     assert "may have ended before the tensor" in str(error.value)
@@ -301,7 +304,7 @@ def test_a_file_that_is_cut_during_a_call(monkeypatch):
     os.close(fd)
     with program.prepare() as worker:
         y = empty_shared((2, N), np.int32)
-        worker(rows(), y, 1, 0)
+        worker(rows(), y, gate, 1, 0)
         np.testing.assert_array_equal(y, expected(rows(), 1))
 
 

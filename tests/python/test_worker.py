@@ -21,8 +21,10 @@ from programs import allreduce, allreduce_expected, config, from_text
 from pypto.ir import DistributedConfig, PassContext
 from pypto.runtime import DistributedRunHandle, DistributedWorker, RegistrationHandle, RunConfig
 from transfers import host_of
-from waiting_threads import until_it_polls
-from worker_programs import FAR, FOREVER, N, SLOW, VAIN, compiled, count, expected, job, prepared_job, rows, shift
+from waiting_threads import interrupt, until_it_polls
+from worker_programs import (
+    FAR, FOREVER, N, SLOW, VAIN, closed_gate, compiled, count, expected, held_job, job, prepared_job, rows, shift,
+)
 
 
 @pytest.fixture
@@ -151,25 +153,27 @@ def test_handles_and_tensors_may_be_dropped(work):
     np.testing.assert_array_equal(y, expected(rows(), SLOW))
 
 
-def test_a_time_limit(work):
-    program, worker = work
+def test_a_time_limit(transport):
+    program = prepared_job(program=held_job)
     y = np.zeros((2, N), np.int32)
-    handle = worker.submit(program, rows(), y, SLOW * 10, 0)
-    with pytest.raises(TimeoutError, match="not over after 0.001 seconds") as caught:
-        handle.result(0.001)
-    assert isinstance(caught.value, pypto.Error)
-    with pytest.raises(TimeoutError):
-        handle.wait(timeout=0)
-    handle.result(60)
-    np.testing.assert_array_equal(y, expected(rows(), SLOW * 10))
-    for right in (np.float32(60), np.int8(60), 1e300, 10**400):
-        handle.result(right)
-    for wrong in (-1, float("nan"), float("inf"), np.float32("inf"), -(10**400)):
-        with pytest.raises(ValueError, match="non-negative finite"):
-            handle.result(wrong)
-    for wrong in ("soon", True, np.bool_(True), np.array([1.0]), 1j):
-        with pytest.raises(TypeError, match="seconds or None"):
-            handle.result(wrong)
+    with program.prepare() as worker, closed_gate() as gate:
+        handle = worker.submit(program, rows(), y, gate, 3, 0)
+        with pytest.raises(TimeoutError, match="not over after 0.001 seconds") as caught:
+            handle.result(0.001)
+        assert isinstance(caught.value, pypto.Error)
+        with pytest.raises(TimeoutError):
+            handle.wait(timeout=0)
+        gate[0] = 1
+        handle.result(60)
+        np.testing.assert_array_equal(y, expected(rows(), 3))
+        for right in (np.float32(60), np.int8(60), 1e300, 10**400):
+            handle.result(right)
+        for wrong in (-1, float("nan"), float("inf"), np.float32("inf"), -(10**400)):
+            with pytest.raises(ValueError, match="non-negative finite"):
+                handle.result(wrong)
+        for wrong in ("soon", True, np.bool_(True), np.array([1.0]), 1j):
+            with pytest.raises(TypeError, match="seconds or None"):
+                handle.result(wrong)
 
 
 def test_a_call_is_submitted_while_another_thread_waits(work):
@@ -182,7 +186,7 @@ def test_a_call_is_submitted_while_another_thread_waits(work):
         until_it_polls(tid.get())  # or else it may not be there yet, which would be no test
         second = worker.submit(program, rows(), np.zeros((2, N), np.int32), FOREVER, VAIN)
         assert not first.done and not second.done
-        interrupt_me(second)
+        interrupt(second)
         with pytest.raises(KeyboardInterrupt):
             waiting.result()
     after = np.zeros((2, N), np.int32)
@@ -221,25 +225,14 @@ def test_a_time_limit_holds_while_another_thread_waits(work):
     with pytest.raises(TimeoutError):
         second.result(0.05)
     assert waiting.is_alive() and not second.done
-    for pid in worker.pids:
-        if pid:
-            os.kill(pid, 9)
     if worker.pids[0]:
+        os.kill(worker.pids[0], 9)
         for handle in (first, second):
             with pytest.raises(pypto.WorkerDiedError):
                 handle.result()
     else:
-        interrupt_me(first)
+        interrupt(first)
     waiting.join()
-
-
-def interrupt_me(handle):
-    """Ends a call that computes for ever in threads: nothing but Ctrl-C does."""
-    import signal
-
-    with pytest.raises(KeyboardInterrupt):
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-        handle.result()
 
 
 # ---- failures ----
@@ -627,7 +620,7 @@ SCRIPT = """\
 import os, signal, sys, threading, time
 sys.path.insert(0, {folder!r})
 import numpy as np
-from waiting_threads import send, until_it_polls
+from waiting_threads import interrupt, send, until_it_polls
 from worker_programs import *
 program = prepared_job()
 x, y, z = rows(), np.zeros((2, N), np.int32), np.zeros((2, N), np.int32)
@@ -757,11 +750,12 @@ def other():
 thread = threading.Thread(target=other)
 thread.start()
 until_it_polls(thread.native_id)
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+second = worker.submit(program, x, z, FOREVER, 0)
+interrupt(second)
+thread.join()
 try:
-    worker(x, z, FOREVER, 0)
+    second.result()
 except KeyboardInterrupt:
-    thread.join()
     print("interrupted")
 after_it()
 """,
@@ -789,20 +783,24 @@ with program.prepare() as worker:
 
 
 def test_a_signal_handler_may_not_use_the_worker_that_it_interrupts():
+    """The call that it interrupts goes on when the handler lets it."""
     words = script(
         """
+gate = empty_shared((1,), np.int32)
 def handler(number, frame):
     try:
-        worker(x, z, 1, 0)
+        worker(x, z, gate, 1, 0)
     except RuntimeError as error:
         print("refused" if "interrupts another use" in str(error) else error)
     with program.prepare() as other:
         other(x, z, 1, 0)
     print((z == expected(x, 1)).all())
+    gate[0] = 1
 signal.signal(signal.SIGUSR1, handler)
+worker = prepared_job(program=held_job).prepare()
 send(signal.SIGUSR1)
-worker(x, y, SLOW * 20, 0)
-print((y == expected(x, SLOW * 20)).all())
+worker(x, y, gate, 2, 0)
+print((y == expected(x, 2)).all())
 """,
         "shm",
     )

@@ -3,6 +3,7 @@ No import of torch or pytest: scripts of their own use it too."""
 
 import os
 import platform
+import signal
 import threading
 import time
 
@@ -32,3 +33,16 @@ def send(number, after=0.2):
     sender = threading.Thread(target=wait_and_send)
     sender.start()
     return sender
+
+
+def interrupt(handle, after=0.2):
+    """Ends a call that is in flight for ever by Ctrl-C while the main thread waits for it, also where another thread polls
+    for both. A signal that comes before the wait ends nothing, and is sent again."""
+    while not handle.done:
+        timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            handle.result()
+        except KeyboardInterrupt:
+            timer.cancel()
+            timer.join()
