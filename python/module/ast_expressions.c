@@ -10,7 +10,7 @@ syntax_expr *import_optional(importer *im, PyObject *object)
     return object == Py_None ? NULL : import_expr(im, object);
 }
 
-void import_items(importer *im, PyObject *list, syntax_exprs *items)
+static void import_items(importer *im, PyObject *list, syntax_exprs *items)
 {
     for (Py_ssize_t i = 0; i < list_length(list); i++) {
         syntax_expr *item = import_expr(im, PyList_GetItem(list, i));

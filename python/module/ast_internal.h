@@ -80,7 +80,6 @@ const char *import_type_name(importer *im, PyObject *object);
 
 /* NULL for None. */
 syntax_expr *import_optional(importer *im, PyObject *object);
-void import_items(importer *im, PyObject *list, syntax_exprs *items);
 syntax_expr *import_expr(importer *im, PyObject *object);
 /* The same, or what is written in a string. */
 syntax_expr *import_annotation(importer *im, PyObject *object);

@@ -31,11 +31,8 @@ static PyObject *core_digest(PyObject *module, PyObject *bytes)
     Py_ssize_t count = 0;
     if (PyBytes_AsStringAndSize(bytes, &start, &count) < 0)
         return NULL;
-    hasher h;
     char hex[33];
-    hasher_init(&h);
-    hasher_bytes(&h, start, (int64_t)count);
-    hash_hex(hasher_finish(&h), hex);
+    hash_hex(hash_of(start, (int64_t)count), hex);
     return PyUnicode_FromString(hex);
 }
 

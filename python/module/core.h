@@ -97,8 +97,7 @@ bool embedding_end(embedding *e);
 /* Text of a line of a source file, on the arena; NULL when unknown or an exception is set. */
 const char *source_line(PyObject *keep, arena *a, const char *file, int32_t line);
 
-/* The bytes of a file's name, kept; NULL with an exception set. And back: a new reference. */
-const char *file_name(PyObject *keep, PyObject *object);
+/* A file's name as the library has it, which is bytes, as a str: a new reference. */
 PyObject *file_object(const char *name);
 
 /* UTF-8 of a str, valid as long as it; NULL with an exception set when it is no str. */

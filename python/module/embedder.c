@@ -100,8 +100,9 @@ pld_plane plane_of(embedding *e, PyObject *jit)
 
 /* ---- sources ---- */
 
-/* Names of files are bytes to the operating system; those that are no UTF-8 are escaped in a str. */
-const char *file_name(PyObject *keep, PyObject *object)
+/* Names of files are bytes to the operating system; those that are no UTF-8 are escaped in a str. NULL with an exception
+ * set. */
+static const char *file_name(PyObject *keep, PyObject *object)
 {
     PyObject *bytes = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
     bool good = bytes != NULL && PyList_Append(keep, bytes) == 0;

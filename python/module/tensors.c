@@ -125,7 +125,8 @@ static void remember(memory *known, PyObject *object, int fact)
 
 /* ---- torch ---- */
 
-bool tensor_class_is_of(PyObject *type, const char *package)
+/* Whether a class, or one that it derives from, is of a package, "torch", or of a module below. */
+static bool class_is_of(PyObject *type, const char *package)
 {
     const size_t length = strlen(package);
     PyObject *order = PyObject_GetAttrString(type, "__mro__");
@@ -145,7 +146,7 @@ bool tensor_class_is_of(PyObject *type, const char *package)
 
 static bool is_torch(PyObject *value)
 {
-    return tensor_class_is_of((PyObject *)Py_TYPE(value), "torch") &&
+    return class_is_of((PyObject *)Py_TYPE(value), "torch") &&
            PyObject_HasAttrString(value, "data_ptr");
 }
 
@@ -362,8 +363,8 @@ static bool hold_dlpack(PyObject *value, const char *name, held_argument *held)
 /* Arrays and tensors with a mask: nothing would look at it. */
 static bool refuse_mask(PyObject *type, const char *name)
 {
-    const bool numpy = tensor_class_is_of(type, "numpy.ma");
-    if (!numpy && !tensor_class_is_of(type, "torch.masked"))
+    const bool numpy = class_is_of(type, "numpy.ma");
+    if (!numpy && !class_is_of(type, "torch.masked"))
         return false;
     errors_refuse(DIAG_ARGUMENT_TYPE,
                   numpy ? "pass x.filled(value), or x.data, which has all elements"

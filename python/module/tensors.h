@@ -12,9 +12,6 @@
 PyObject *tensor_text_of(PyObject *object, const char *name);
 bool tensor_text_is(PyObject *words, const char *expected);
 
-/* Whether a class, or one that it derives from, is of a package, "torch", or of a module below. */
-bool tensor_class_is_of(PyObject *type, const char *package);
-
 /* The element type with this class and size, or PYPTO_DTYPE_COUNT. INDEX and BF16 are never
  * meant. */
 pypto_dtype tensor_dtype_of(char class_, int64_t bits);

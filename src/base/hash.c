@@ -111,6 +111,14 @@ hash_key hasher_finish(const hasher *h)
     return h->state;
 }
 
+hash_key hash_of(const void *bytes, int64_t count)
+{
+    hasher h;
+    hasher_init(&h);
+    hasher_bytes(&h, bytes, count);
+    return hasher_finish(&h);
+}
+
 void hash_hex(hash_key key, char text[33])
 {
     format_text(text, 33, "%016llx%016llx", (unsigned long long)key.high,

@@ -27,6 +27,9 @@ void hasher_string(hasher *h, const char *string);
 void hasher_int(hasher *h, int64_t value);
 hash_key hasher_finish(const hasher *h) EXPORTED(hasher_finish);
 
+/* The hash of one piece alone. */
+hash_key hash_of(const void *bytes, int64_t count) EXPORTED(hash_of);
+
 /* 32 lower-case hexadecimal digits and a NUL. */
 void hash_hex(hash_key key, char text[33]) EXPORTED(hash_hex);
 

@@ -10,14 +10,6 @@
 /* Changes when an object's folder gets other files, so that older ones are not found. */
 #define LAYOUT_NUMBER 2
 
-hash_key text_key(const text *t)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, t->bytes, t->length);
-    return hasher_finish(&h);
-}
-
 hash_key build_key(hash_key c_text, hash_key machine)
 {
     hasher h;

@@ -32,7 +32,6 @@ typedef struct build_job {
     pypto_status status;
 } build_job;
 
-hash_key text_key(const text *t);
 /* The key of the object of a C text on a machine. */
 hash_key build_key(hash_key c_text, hash_key machine);
 

@@ -128,11 +128,8 @@ static const char *content_line(arena *a, const char *directory)
     const char *content = os_read_file(a, arena_printf(a, "%s/" PROGRAM_OBJECT, directory), &bytes);
     if (content == NULL || bytes == 0)
         return NULL;
-    hasher h;
     char hex[33];
-    hasher_init(&h);
-    hasher_bytes(&h, content, bytes);
-    hash_hex(hasher_finish(&h), hex);
+    hash_hex(hash_of(content, bytes), hex);
     return arena_printf(a, "%lld %s\n", (long long)bytes, hex);
 }
 
@@ -140,12 +137,9 @@ static const char *content_line(arena *a, const char *directory)
 static const char *source_line(arena *a, const char *directory)
 {
     char source[33];
-    hasher h;
     int64_t bytes = 0;
     const char *text = os_read_file(a, arena_printf(a, "%s/" PROGRAM_C, directory), &bytes);
-    hasher_init(&h);
-    hasher_bytes(&h, text, bytes);
-    hash_hex(hasher_finish(&h), source);
+    hash_hex(hash_of(text, bytes), source);
     return arena_printf(a, "source %s\n", source);
 }
 

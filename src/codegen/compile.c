@@ -115,7 +115,7 @@ static bool lower(job *j)
     if (!status_ok(j->status))
         return false;
     const frontend_result *result = &j->made.result;
-    j->variant = (manifest_variant){.c_text = text_key(&j->made.text.c),
+    j->variant = (manifest_variant){.c_text = hash_of(j->made.text.c.bytes, j->made.text.c.length),
                                     .from_annotations = j->request->args == NULL};
     j->variant.pattern.items = result->pattern.items;
     j->variant.pattern.count = result->pattern.count;

@@ -88,7 +88,9 @@ const int32_t *frame_groups(emitter *e, const ir_block *block)
         ir_visit_stmts(&s->orelse, note_mentions, &m);
     }
     int32_t *groups = arena_array(e->a, int32_t, block->count + 1);
-    for (int64_t i = 0; i<block->count; i += groups[i]> 0 ? groups[i] : 1)
+    for (int64_t i = 0, size; i < block->count; i += size) {
         groups[i] = group_at(e, block, i);
+        size = groups[i] > 0 ? groups[i] : 1;
+    }
     return groups;
 }

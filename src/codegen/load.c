@@ -118,8 +118,9 @@ static void load(void *context)
     j->build.tools = &j->tools;
     j->build.text = &j->text;
     j->build.object = whole ? &j->object : NULL;
-    const hash_key front = text_key(&j->text.c);
-    place_object(j, build_key(front, whole ? text_key(&j->object) : j->tools.identity));
+    const hash_key front = hash_of(j->text.c.bytes, j->text.c.length);
+    place_object(j, build_key(front, whole ? hash_of(j->object.bytes, j->object.length)
+                                           : j->tools.identity));
 }
 
 pypto_status compile_load(const char *directory, void (*waiting)(void *context, bool begins),

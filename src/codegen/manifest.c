@@ -80,14 +80,6 @@ static void add_variant(text *out, const manifest_variant *v)
     }
 }
 
-static hash_key hash_text(const char *bytes, int64_t count)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, bytes, count);
-    return hasher_finish(&h);
-}
-
 void manifest_print(text *out, const manifest *m)
 {
     int64_t start = out->length;
@@ -95,7 +87,7 @@ void manifest_print(text *out, const manifest *m)
     for (int32_t i = 0; i < m->count; i++)
         add_variant(out, &m->variants[i]);
     char hex[33];
-    hash_hex(hash_text(out->bytes + start, out->length - start), hex);
+    hash_hex(hash_of(out->bytes + start, out->length - start), hex);
     text_printf(out, "end %s\n", hex);
 }
 
@@ -306,7 +298,7 @@ bool manifest_parse(arena *a, const char *bytes, int64_t count, manifest *m)
     r.at = count > tail ? r.end - tail : r.end;
     if (!read_exactly(&r, "end ") || !read_hash(&r, &said) || !read_exactly(&r, "\n"))
         return false;
-    hash_key found = hash_text(bytes, count - tail);
+    hash_key found = hash_of(bytes, count - tail);
     if (said.high != found.high || said.low != found.low)
         return false;
 

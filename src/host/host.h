@@ -379,7 +379,6 @@ bool answers_agree(pypto_worker *w, int32_t count);
 bool workers_interrupted(const pypto_worker *w);
 /* Whether it is this process's and has all its workers. */
 PYPTO_NODISCARD pypto_status workers_check_usable(const pypto_worker *w);
-bool workers_full(const pypto_worker *w); /* no further program can be loaded */
 PYPTO_NODISCARD pypto_status workers_load(pypto_worker *w, pypto_program *program, int32_t *id);
 /* Maps a file over part of the segment on the host and all ranks; if that cannot be for writing, for reading. False
  * when it cannot be. */

@@ -231,7 +231,7 @@ pypto_status workers_check_usable(const pypto_worker *w)
     return STATUS_OK;
 }
 
-bool workers_full(const pypto_worker *w)
+static bool workers_full(const pypto_worker *w)
 {
     return w->program_count >= RANK_PROGRAMS;
 }

@@ -3,12 +3,8 @@
  * A tile variable keeps one place for the whole kernel, so loop-carried accumulators never move.
  * Two tiles may share bytes when they are never alive at the same time. Three steps:
  *
- * 1. Liveness, backwards over the structured statements with sets of tiles. The result is one
- *    interval of positions per tile, the hull of all points where its value is needed; each
- *    statement has two, in front of it (even) and behind it (odd). What a loop's body reads of the
- *    turn before is found by a walk ahead (gather_block); such a tile is alive at both ends of the
- *    body, hence in the whole loop. (So is one that a branch of the body writes and that is read
- *    after the loop.) So each walk passes each statement once, however deeply loops are nested.
+ * 1. Liveness (tile_lives.c): one interval of positions per tile; each statement has two positions, in front of
+ *    it (even) and behind it (odd).
  * 2. Joining: where an elementwise operation (or a copy) is the last to need an operand and the
  *    first to write its result, both get one place. Everywhere else operands and result of a
  *    statement count as alive together (the result in front of the statement already): emitted
@@ -22,7 +18,7 @@
  * when the platform has less, an error with a map of what lies where. Deterministic: ties go by
  * first use, then by id. */
 #include "ops/ops.h"
-#include "passes/passes.h"
+#include "passes/plan_scratch_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -31,198 +27,6 @@
 #include <string.h>
 
 #define SCRATCH_ALIGNMENT INT64_C(64)
-
-/* One place in scratch memory: a tile, or several that were joined. */
-typedef struct place {
-    ir_var *var; /* the tile; of joined ones the first */
-    int32_t id;
-    int32_t joined; /* index of the place that this one became part of, or its own */
-    int64_t first;  /* positions: alive from first to last, both included */
-    int64_t last;
-    int64_t first_line;
-    int64_t last_line;
-    int64_t bytes;  /* of the tile */
-    int64_t size;   /* the same, rounded up */
-    int64_t offset; /* -1: not placed */
-} place;
-
-typedef struct planner {
-    ir_program *p;
-    ir_function *f;
-    place *places;
-    int32_t count;
-    int32_t *place_of; /* by variable id, -1: no tile */
-    int64_t words;     /* of a set of tiles */
-    int64_t position;
-    uint64_t *touched; /* tiles that the statement at hand reads, collected by note_use */
-    /* Per loop, in the order in which both walks enter them: tiles that a turn needs at its start. */
-    VEC(uint64_t *) needed;
-    int64_t loop;             /* the next one of them */
-    const uint64_t *at_break; /* of the innermost loop: alive behind it, and where a turn starts */
-    const uint64_t *at_continue;
-} planner;
-
-/* ---- sets of tiles ---- */
-
-static uint64_t *new_set(const planner *pl)
-{
-    return arena_array(pl->p->a, uint64_t, pl->words);
-}
-
-static uint64_t *copy_set(const planner *pl, const uint64_t *set)
-{
-    uint64_t *copy = new_set(pl);
-    memcpy(copy, set, (size_t)pl->words * sizeof *copy);
-    return copy;
-}
-
-/* True when `into` grew. */
-static bool unite(const planner *pl, uint64_t *into, const uint64_t *set)
-{
-    bool grew = false;
-    for (int64_t i = 0; i < pl->words; i++) {
-        grew |= (set[i] & ~into[i]) != 0;
-        into[i] |= set[i];
-    }
-    return grew;
-}
-
-static void set_bit(uint64_t *set, int32_t index)
-{
-    set[index / 64] |= UINT64_C(1) << (index % 64);
-}
-
-static void clear_bit(uint64_t *set, int32_t index)
-{
-    set[index / 64] &= ~(UINT64_C(1) << (index % 64));
-}
-
-/* ---- liveness ---- */
-
-/* The tiles of the set are alive at that position. */
-static void mark(planner *pl, const uint64_t *set, int64_t position, int64_t line)
-{
-    for (int64_t word = 0; word < pl->words; word++) {
-        for (uint64_t bits = set[word]; bits != 0; bits &= bits - 1) {
-            place *at = &pl->places[word * 64 + __builtin_ctzll(bits)];
-            if (position < at->first) {
-                at->first = position;
-                at->first_line = line;
-            }
-            if (position > at->last) {
-                at->last = position;
-                at->last_line = line;
-            }
-        }
-    }
-}
-
-static void note_use(void *context, ir_var *var)
-{
-    planner *pl = context;
-    if (pl->place_of[var->id] >= 0)
-        set_bit(pl->touched, pl->place_of[var->id]);
-}
-
-/* Moves `live` over the block backwards, as live_block() does, without marking anything. Jumps count
- * as needing nothing: what a loop needs is then what its body reads before it writes it. */
-static void gather_block(planner *pl, const ir_block *block, uint64_t *live);
-
-static void gather_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
-{
-    bool jumps = s->kind == IR_RETURN || s->kind == IR_BREAK || s->kind == IR_CONTINUE;
-    if (jumps)
-        memset(live, 0, (size_t)pl->words * sizeof *live);
-    if (s->kind == IR_FOR || s->kind == IR_WHILE) {
-        int64_t index = pl->needed.count;
-        uint64_t *entry = new_set(pl);
-        vec_push(pl->p->a, &pl->needed, entry);
-        gather_block(pl, &s->body, entry);
-        unite(pl, live, pl->needed.items[index]);
-    }
-    if (s->kind == IR_IF) {
-        uint64_t *orelse = copy_set(pl, live);
-        gather_block(pl, &s->orelse, orelse);
-        gather_block(pl, &s->body, live);
-        unite(pl, live, orelse);
-    }
-    int32_t target = s->target != NULL ? pl->place_of[s->target->id] : -1;
-    if (target >= 0)
-        clear_bit(live, target);
-    pl->touched = live;
-    ir_visit_uses(s, note_use, pl);
-}
-
-static void gather_block(planner *pl, const ir_block *block, uint64_t *live)
-{
-    for (int64_t i = block->count - 1; i >= 0; i--)
-        gather_stmt(pl, block->items[i], live);
-}
-
-static void live_block(planner *pl, const ir_block *block, uint64_t *live);
-
-static void live_loop(planner *pl, const ir_stmt *s, uint64_t *live)
-{
-    const uint64_t *at_break = pl->at_break;
-    const uint64_t *at_continue = pl->at_continue;
-    uint64_t *behind = copy_set(pl, live);
-    unite(pl, live, pl->needed.items[pl->loop++]);
-    uint64_t *turn = copy_set(pl, live);
-    pl->at_break = behind;
-    pl->at_continue = live;
-    live_block(pl, &s->body, turn);
-    pl->at_break = at_break;
-    pl->at_continue = at_continue;
-}
-
-static void live_if(planner *pl, const ir_stmt *s, uint64_t *live)
-{
-    uint64_t *orelse = copy_set(pl, live);
-    live_block(pl, &s->orelse, orelse);
-    live_block(pl, &s->body, live);
-    unite(pl, live, orelse);
-}
-
-/* Moves `live` from behind the statement to before it. */
-static void live_stmt(planner *pl, const ir_stmt *s, uint64_t *live)
-{
-    bool nested = s->kind == IR_FOR || s->kind == IR_WHILE || s->kind == IR_IF;
-    size_t set_bytes = (size_t)pl->words * sizeof *live;
-    if (s->kind == IR_FOR || s->kind == IR_WHILE)
-        live_loop(pl, s, live);
-    if (s->kind == IR_IF)
-        live_if(pl, s, live);
-    if (s->kind == IR_RETURN)
-        memset(live, 0, set_bytes);
-    if (s->kind == IR_BREAK)
-        memcpy(live, pl->at_break, set_bytes);
-    if (s->kind == IR_CONTINUE)
-        memcpy(live, pl->at_continue, set_bytes);
-
-    pl->position -= 2;
-    int32_t target = s->target != NULL ? pl->place_of[s->target->id] : -1;
-    if (target >= 0)
-        set_bit(live, target); /* written here, even if never read */
-    if (!nested)
-        mark(pl, live, pl->position + 1, s->span.line);
-    pl->touched = live;
-    ir_visit_uses(s, note_use, pl);
-    mark(pl, live, pl->position, s->span.line);
-    if (target >= 0 && !ir_reads(s, s->target))
-        clear_bit(live, target);
-}
-
-static void live_block(planner *pl, const ir_block *block, uint64_t *live)
-{
-    for (int64_t i = block->count - 1; i >= 0; i--)
-        live_stmt(pl, block->items[i], live);
-}
-
-static void count_stmt(void *context, ir_stmt *s)
-{
-    (void)s;
-    *(int64_t *)context += 2;
-}
 
 /* ---- joining ---- */
 
@@ -416,7 +220,6 @@ static bool collect_tiles(planner *pl)
             return false;
         at->size -= at->size % SCRATCH_ALIGNMENT;
     }
-    pl->words = pl->count / 64 + 1;
     return true;
 }
 
@@ -427,10 +230,7 @@ static void plan_function(ir_program *p, ir_function *f, const platform *target,
     planner pl = {.p = p, .f = f};
     int64_t bytes = -1;
     if (collect_tiles(&pl)) {
-        ir_visit_stmts(&f->body, count_stmt, &pl.position);
-        gather_block(&pl, &f->body, new_set(&pl));
-        live_block(&pl, &f->body, new_set(&pl));
-        pl.position = 0;
+        find_lives(&pl);
         join_block(&pl, &f->body);
         bytes = pack(&pl);
     }
