@@ -169,13 +169,6 @@ static const char *doubled_percents(emitter *e, const char *string)
     return out.bytes;
 }
 
-static const char *printed(emitter *e, const ir_expr *expr)
-{
-    text out = {.a = e->a};
-    ir_print_expr(&out, expr);
-    return out.bytes;
-}
-
 static void check_extent(entry *en, int64_t param, int32_t d)
 {
     emitter *e = en->e;
@@ -185,7 +178,7 @@ static void check_extent(entry *en, int64_t param, int32_t d)
     const char *has = param_extent(e, param, tensor_argument(e, param), d);
     const char *message =
         arena_printf(e->a, "dimension %d of '%s' does not have the extent that '%s' declares: %s",
-                     d, var->name, en->f->name, printed(e, declared));
+                     d, var->name, en->f->name, ir_expr_text(e->a, declared));
     emit_failure(
         en, arena_printf(e->a, "%s != %s", has, expr_text(e, declared, PRECEDENCE_SHIFT)),
         arena_printf(e->a, "%s, which is %%lld; it has %%lld", doubled_percents(e, message)),
@@ -206,7 +199,7 @@ static void check_remainder(entry *en, const ir_dim *dim)
                               expr_text(e, ir_int(e->a, dim->offset), PRECEDENCE_PRODUCT));
     const char *message =
         arena_printf(e->a, "dimension %d of '%s' is declared as %s in '%s'", dim->dim, var->name,
-                     printed(e, var->type.shape[dim->dim]), en->f->name);
+                     ir_expr_text(e->a, var->type.shape[dim->dim]), en->f->name);
     emit_failure(en, arena_printf(e->a, "%s %% %lld != 0", extent, (long long)dim->scale),
                  arena_printf(e->a, "%s, which its extent, %%lld, does not divide into",
                               doubled_percents(e, message)),
@@ -308,7 +301,7 @@ static int64_t extent_code(emitter *e, dim_names *dims, const ir_expr *extent)
     int64_t value;
     if (ir_is_const_int(extent, &value))
         return value;
-    return -1 - name_index(dims, printed(e, extent));
+    return -1 - name_index(dims, ir_expr_text(e->a, extent));
 }
 
 static const char *quoted(emitter *e, const char *string)

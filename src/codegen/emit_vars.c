@@ -112,7 +112,7 @@ typedef struct classing {
 
 static bool is_tensor(const ir_var *var)
 {
-    return var->type.kind == IR_TENSOR || var->type.kind == IR_WINDOW;
+    return ir_is_memory(var->type.kind);
 }
 
 /* One step of "made here" from sources to targets. */

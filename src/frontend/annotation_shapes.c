@@ -186,7 +186,7 @@ bool read_shape(lowering *fl, const syntax_expr *e, ir_type *type)
     const char *words = dotted_words(fl->a, e);
     if (words != NULL) {
         ok = read_named_shape(fl, resolve_name(fl->fe, fl->function, words), words, e->span, type);
-    } else if (e->kind == SYNTAX_LIST || e->kind == SYNTAX_TUPLE) {
+    } else if (syntax_is_sequence(e)) {
         for (int64_t i = 0; i < e->items.count; i++) {
             dsl_value dim = dim_value(fl, e->items.items[i]);
             ok = add_dim(fl, type, &dim) && ok;

@@ -79,8 +79,7 @@ static bool named_is_bare(const name_value *v)
 {
     if (v->kind == NAME_TYPE && v->count == 1 && is_direction(v->text))
         return named_is_bare(&v->items[0]);
-    return v->kind == NAME_PATH &&
-           (shaped_kind(v->text) == IR_TENSOR || shaped_kind(v->text) == IR_WINDOW);
+    return v->kind == NAME_PATH && ir_is_memory(shaped_kind(v->text));
 }
 
 bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
@@ -95,7 +94,7 @@ bool annotation_is_bare(frontend *fe, int32_t function, const syntax_expr *e)
                annotation_is_bare(fe, function, e->items.items[0]);
     }
     const char *path = canonical_path(fe, function, e);
-    return path != NULL && (shaped_kind(path) == IR_TENSOR || shaped_kind(path) == IR_WINDOW);
+    return path != NULL && ir_is_memory(shaped_kind(path));
 }
 
 bool annotation_is_comm(frontend *fe, int32_t function, const syntax_expr *e)

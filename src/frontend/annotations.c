@@ -123,7 +123,7 @@ static dsl_annotation add_direction(lowering *fl, const char *path, dsl_annotati
         return bad_annotation(
             fl, span, "scalars are passed by value",
             arena_printf(fl->a, "Scalar parameters cannot have %s direction", path + 3));
-    bool memory = inner.type.kind == IR_TENSOR || inner.type.kind == IR_WINDOW;
+    bool memory = ir_is_memory(inner.type.kind);
     if ((inner.form != ANNOTATION_TYPE && inner.form != ANNOTATION_BARE) || !memory)
         return bad_annotation(
             fl, span, "leave it out",
@@ -187,7 +187,7 @@ static dsl_annotation read_path(lowering *fl, const char *path, const syntax_exp
         return scalar_annotation(fl, result, e->span);
     }
     result.type.kind = shaped_kind(path);
-    if (result.type.kind == IR_TENSOR || result.type.kind == IR_WINDOW) {
+    if (ir_is_memory(result.type.kind)) {
         result.form = ANNOTATION_BARE;
         return result;
     }

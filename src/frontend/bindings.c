@@ -29,7 +29,7 @@ static void collect_target(arena *a, const syntax_expr *target, target_list *lis
         vec_push(a, list, target);
     if (target->kind == SYNTAX_STARRED)
         collect_target(a, target->a, list);
-    if (target->kind == SYNTAX_TUPLE || target->kind == SYNTAX_LIST) {
+    if (syntax_is_sequence(target)) {
         for (int64_t i = 0; i < target->items.count; i++)
             collect_target(a, target->items.items[i], list);
     }

@@ -182,8 +182,7 @@ static dsl_value branch_value(lowering *fl, const syntax_expr *e)
         if (items[i].kind == VALUE_POISON)
             return poison();
     }
-    return (dsl_value){
-        .kind = VALUE_TUPLE, .items = items, .count = (int32_t)count, .span = e->span};
+    return tuple_value(items, (int32_t)count, e->span);
 }
 
 /* ---- extents ---- */
@@ -191,8 +190,7 @@ static dsl_value branch_value(lowering *fl, const syntax_expr *e)
 bool shape_value(lowering *fl, const dsl_value *v, pypto_span span, dsl_value *result)
 {
     bool shaped =
-        v->kind == VALUE_VAR && (v->var->type.kind == IR_TENSOR || v->var->type.kind == IR_WINDOW ||
-                                 v->var->type.kind == IR_TILE);
+        v->kind == VALUE_VAR && (ir_is_memory(v->var->type.kind) || v->var->type.kind == IR_TILE);
     if (!shaped)
         return false;
     const ir_type *type = &v->var->type;
@@ -202,7 +200,7 @@ bool shape_value(lowering *fl, const dsl_value *v, pypto_span span, dsl_value *r
         items[i] = ir_is_const_int(type->shape[i], &extent) ? literal_int(fl->a, extent, span)
                                                             : scalar_value(type->shape[i], span);
     }
-    *result = (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = type->ndim, .span = span};
+    *result = tuple_value(items, type->ndim, span);
     return true;
 }
 

@@ -188,20 +188,6 @@ void eval_arguments(lowering *fl, call_site *site)
 
 /* ---- one argument against its parameter ---- */
 
-static const char *type_text(arena *a, const ir_type *type)
-{
-    text out = {.a = a};
-    ir_print_type(&out, type);
-    return out.bytes;
-}
-
-static const char *expr_text(arena *a, const ir_expr *e)
-{
-    text out = {.a = a};
-    ir_print_expr(&out, e);
-    return out.bytes;
-}
-
 /* A rank's part of a host tensor is x[r]; who passes pl.slice(x, [1, ...], [r, ...]) or all of x has one
  * leading dimension too many. */
 static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_type *declared)
@@ -213,7 +199,7 @@ static const char *shape_hint(lowering *fl, const ir_var *argument, const ir_typ
     if (s != NULL && s->op_def->id == OP_SLICE)
         return arena_printf(
             fl->a, "pl.slice keeps all dimensions; write %s[%s], which drops the leading one",
-            s->operands[0].var->name, expr_text(fl->a, s->operands[2].exprs[0]));
+            s->operands[0].var->name, ir_expr_text(fl->a, s->operands[2].exprs[0]));
     return s == NULL ? arena_printf(fl->a, "pass one rank's part: %s[r]", argument->name) : agree;
 }
 
@@ -222,7 +208,7 @@ static bool wrong_shape(lowering *fl, const call_site *site, const ir_var *param
 {
     report(fl->fe, DIAG_SHAPE_MISMATCH, v->span, shape_hint(fl, v->var, &param->type),
            "argument '%s' of '%s' has type %s, but %s is declared: %s", param->name, site->name,
-           type_text(fl->a, &v->var->type), type_text(fl->a, &param->type), problem);
+           ir_type_text(fl->a, &v->var->type), ir_type_text(fl->a, &param->type), problem);
     return false;
 }
 
@@ -264,7 +250,7 @@ static bool check_window(lowering *fl, const call_site *site, const ir_var *para
     report(fl->fe, DIAG_WINDOW_TOO_LARGE, v->span,
            "pld.alloc_window_buffer(size) takes bytes; make the buffer larger",
            "parameter '%s' of '%s' is %s, which is larger than buffer '%s' of %lld bytes",
-           param->name, site->name, type_text(fl->a, &param->type), v->var->root->name,
+           param->name, site->name, ir_type_text(fl->a, &param->type), v->var->root->name,
            (long long)buffer);
     return false;
 }

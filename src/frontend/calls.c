@@ -183,8 +183,7 @@ static dsl_value call_value(lowering *fl, const call_site *site, const instance 
         return (dsl_value){.kind = VALUE_NONE, .span = site->syntax->span};
     if (count == 1)
         return items[0];
-    return (dsl_value){
-        .kind = VALUE_TUPLE, .items = items, .count = count, .span = site->syntax->span};
+    return tuple_value(items, count, site->syntax->span);
 }
 
 dsl_value lower_call(lowering *fl, int32_t function, const syntax_expr *call)

@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static bool is_tuple(const syntax_expr *e)
-{
-    return e->kind == SYNTAX_TUPLE || e->kind == SYNTAX_LIST;
-}
-
 /* The part of the target that holds the carried values: (a, b) of `i, (a, b)`, all of it for
  * pl.while_. NULL after reporting. */
 static const syntax_expr *carried_target(lowering *fl, const syntax_stmt *s, const iterator *range)
@@ -23,7 +18,7 @@ static const syntax_expr *carried_target(lowering *fl, const syntax_stmt *s, con
     bool is_while = range->kind == ITERATOR_WHILE;
     const char *form = is_while ? "write `for (a, b) in pl.while_(init_values=(x, y)):`"
                                 : "write `for i, (a, b) in pl.range(n, init_values=(x, y)):`";
-    if (!is_tuple(target)) {
+    if (!syntax_is_sequence(target)) {
         bad_loop(fl, target->span, form,
                  "the loop target must be a tuple when init_values is used");
         return NULL;
@@ -31,7 +26,7 @@ static const syntax_expr *carried_target(lowering *fl, const syntax_stmt *s, con
     const syntax_expr *names = target;
     if (!is_while) {
         bool shaped = target->items.count == 2 && target->items.items[0]->kind == SYNTAX_NAME &&
-                      is_tuple(target->items.items[1]);
+                      syntax_is_sequence(target->items.items[1]);
         if (!shaped) {
             bad_loop(fl, target->span, form, "the loop target must be `i, (a, b)`");
             return NULL;
@@ -71,7 +66,7 @@ static void yield_targets(lowering *fl, const syntax_stmt *s, name_set *names)
 {
     if (s->kind != SYNTAX_ASSIGN || !calls_path(fl, s->value, "pl.yield_"))
         return;
-    for (int64_t i = 0; is_tuple(s->target) && i < s->target->items.count; i++) {
+    for (int64_t i = 0; syntax_is_sequence(s->target) && i < s->target->items.count; i++) {
         const syntax_expr *item = s->target->items.items[i];
         if (item->kind == SYNTAX_NAME)
             vec_push(fl->a, names, binding_find(fl, item->text));
@@ -201,7 +196,7 @@ void lower_carrying(lowering *fl, const syntax_stmt *s, const iterator *range)
 
 static int64_t target_count(const syntax_stmt *s)
 {
-    return is_tuple(s->target) ? s->target->items.count : 1;
+    return syntax_is_sequence(s->target) ? s->target->items.count : 1;
 }
 
 bool lower_yield(lowering *fl, const syntax_stmt *s)
@@ -217,7 +212,7 @@ bool lower_yield(lowering *fl, const syntax_stmt *s)
         return !bad_loop(fl, s->span, "write result = pl.yield_(value)",
                          "a loop with init_values requires an assignment-form pl.yield_");
     carries->yield = s;
-    if (is_tuple(s->target) && !check_named_once(fl, s->target))
+    if (syntax_is_sequence(s->target) && !check_named_once(fl, s->target))
         return true;
     if (count != carries->count || count != target_count(s))
         return !bad_loop(

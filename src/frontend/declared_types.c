@@ -46,7 +46,7 @@ bool check_declared(lowering *fl, const dsl_annotation *declared, const ir_type 
         return mismatch(fl, span, what,
                         arena_printf(fl->a, "%s but expression has type %s",
                                      ir_kind_name(declared->type.kind), ir_kind_name(have->kind)));
-    bool shaped = have->kind == IR_TENSOR || have->kind == IR_WINDOW || ir_is_private(have->kind);
+    bool shaped = ir_is_memory(have->kind) || ir_is_private(have->kind);
     return declared->form == ANNOTATION_BARE || !shaped ||
            check_shape(fl, &declared->type, have, span, what);
 }

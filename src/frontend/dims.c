@@ -104,17 +104,12 @@ static bool quotient_of(const ir_expr *e, const ir_var *var, int64_t *quotient)
            e->a->var == var && ir_is_const_int(e->b, quotient) && *quotient > 0;
 }
 
-static bool is_memory(const ir_type *type)
-{
-    return type->kind == IR_TENSOR || type->kind == IR_WINDOW;
-}
-
 /* `plain` looks only for dimensions that are the symbol itself. */
 static bool find_definition_of(lowering *fl, ir_var *var, bool plain, ir_dim *found)
 {
     for (int32_t p = 0; p < fl->ir->params.count; p++) {
         const ir_type *type = &fl->ir->params.items[p]->type;
-        for (int32_t d = 0; is_memory(type) && d < type->ndim; d++) {
+        for (int32_t d = 0; ir_is_memory(type->kind) && d < type->ndim; d++) {
             ir_dim dim = {.var = var, .param = p, .dim = d};
             if (!linear(type->shape[d], var, &dim.scale, &dim.offset) || dim.scale == 0) {
                 if (!quotient_of(type->shape[d], var, &dim.quotient))
@@ -198,13 +193,6 @@ static const ir_expr *substitute(arena *a, const dim_match *match, const ir_func
     return x == NULL || y == NULL ? NULL : ir_binary(a, e->op, x, y, e->dtype, e->span);
 }
 
-static const char *expr_text(arena *a, const ir_expr *e)
-{
-    text out = {.a = a};
-    ir_print_expr(&out, e);
-    return out.bytes;
-}
-
 /* Solves the symbols that this dimension defines. False when there is no whole number that fits. */
 static bool solve(arena *a, dim_match *match, const ir_function *callee, int32_t param, int32_t dim,
                   const ir_expr *extent)
@@ -237,8 +225,8 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
     for (int32_t d = 0; d < declared->ndim; d++) {
         const ir_expr *have = argument->shape[d];
         if (!solve(a, match, callee, param, d, have))
-            return arena_printf(a, "dimension %d is %s, which %s cannot be", d, expr_text(a, have),
-                                expr_text(a, declared->shape[d]));
+            return arena_printf(a, "dimension %d is %s, which %s cannot be", d,
+                                ir_expr_text(a, have), ir_expr_text(a, declared->shape[d]));
         const ir_expr *want = substitute(a, match, callee, declared->shape[d]);
         int64_t have_known = 0;
         int64_t want_known = 0;
@@ -252,11 +240,11 @@ const char *match_dims(arena *a, dim_match *match, const ir_function *callee, in
         if (known && have_known != want_known)
             return arena_printf(
                 a, "dimension %d is %lld, but %s%s", d, (long long)have_known,
-                written ? "" : arena_printf(a, "%s makes it ", expr_text(a, declared->shape[d])),
+                written ? "" : arena_printf(a, "%s makes it ", ir_expr_text(a, declared->shape[d])),
                 arena_printf(a, written ? "%lld is declared" : "%lld", (long long)want_known));
         if (!known && written)
             return arena_printf(a, "dimension %d is %s, which varies, but %lld is declared", d,
-                                expr_text(a, have), (long long)want_known);
+                                ir_expr_text(a, have), (long long)want_known);
     }
     return NULL;
 }

@@ -239,8 +239,7 @@ static dsl_value eval_subscript(lowering *fl, const syntax_expr *e, int64_t targ
     if (base.kind == VALUE_TUPLE)
         return eval_item(fl, &base, e);
     bool memory = base.kind == VALUE_VAR &&
-                  (base.var->type.kind == IR_TENSOR || base.var->type.kind == IR_WINDOW ||
-                   base.var->type.kind == IR_TILE);
+                  (ir_is_memory(base.var->type.kind) || base.var->type.kind == IR_TILE);
     if (memory)
         return lower_subscript(fl, base, e, target);
     if (is_array(&base))
@@ -283,10 +282,7 @@ static bool comprehended(lowering *fl, const syntax_expr *over, dsl_value *value
         const dsl_value item = literal_int(fl->a, k, over->span);
         vec_push(fl->a, &items, item);
     }
-    *values = (dsl_value){.kind = VALUE_TUPLE,
-                          .items = items.items,
-                          .count = (int32_t)items.count,
-                          .span = over->span};
+    *values = tuple_value(items.items, (int32_t)items.count, over->span);
     return items.count <= MOST;
 }
 
@@ -313,7 +309,7 @@ dsl_value eval_comprehension(lowering *fl, const syntax_expr *e)
     binding_undo(fl, mark);
     if (!ok)
         return poison();
-    return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = values.count, .span = e->span};
+    return tuple_value(items, values.count, e->span);
 }
 
 static dsl_value eval_items(lowering *fl, const syntax_expr *e)
@@ -328,8 +324,7 @@ static dsl_value eval_items(lowering *fl, const syntax_expr *e)
     }
     if (!ok)
         return poison();
-    return (dsl_value){
-        .kind = VALUE_TUPLE, .items = items, .count = (int32_t)e->items.count, .span = e->span};
+    return tuple_value(items, (int32_t)e->items.count, e->span);
 }
 
 /* ---- all of them ---- */
@@ -347,7 +342,7 @@ dsl_value eval_into(lowering *fl, const syntax_expr *e, int64_t target)
     case SYNTAX_FLOAT: return literal_float(fl->a, e->real, e->span);
     case SYNTAX_BOOL: return literal_bool(fl->a, e->integer != 0, e->span);
     case SYNTAX_NONE: return (dsl_value){.kind = VALUE_NONE, .span = e->span};
-    case SYNTAX_STRING: return (dsl_value){.kind = VALUE_STRING, .text = e->text, .span = e->span};
+    case SYNTAX_STRING: return string_value(e->text, e->span);
     case SYNTAX_ATTRIBUTE: return eval_attribute(fl, e);
     case SYNTAX_CALL: return eval_call(fl, e, target);
     case SYNTAX_SUBSCRIPT: return eval_subscript(fl, e, target);

@@ -94,7 +94,7 @@ static ir_var *make_signal(lowering *fl, const op_call *call)
 
     const ir_expr *cores = call->operands[op_param_index(call->op, "core_num")].expr;
     const dsl_value extents[2] = {var_value(fl->a, count, span), scalar_value(cores, span)};
-    const dsl_value shape = {.kind = VALUE_TUPLE, .items = extents, .count = 2, .span = span};
+    const dsl_value shape = tuple_value(extents, 2, span);
     const dsl_value dtype = {.kind = VALUE_DTYPE, .dtype = PYPTO_INT32, .span = span};
     const dsl_value sizes[2] = {shape, dtype};
     const dsl_value buffer = lower_values(fl, op_get(OP_ALLOC_WINDOW), sizes, 2, span, -1);

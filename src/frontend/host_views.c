@@ -7,12 +7,6 @@
 #include "frontend/lower.h"
 #include "frontend/subscripts.h"
 
-static bool is_index(const ir_expr *extent)
-{
-    int64_t number = 1;
-    return ir_is_const_int(extent, &number) && number == 0;
-}
-
 /* The source's dimension that is dimension d of a part; -1 where it is not the whole of it. */
 static int32_t whole_dim(const ir_stmt *part, int32_t d)
 {

@@ -127,12 +127,6 @@ bool check_bool_literal(lowering *fl, const char *word, const char *key, const s
                      arena_printf(fl->a, "%s: %s must be a boolean literal", word, key));
 }
 
-static bool is_memory(const dsl_value *v)
-{
-    return v->kind == VALUE_VAR &&
-           (v->var->type.kind == IR_TENSOR || v->var->type.kind == IR_WINDOW);
-}
-
 bool lower_name_list(lowering *fl, const char *word, const char *key, const syntax_expr *list,
                      const char *const **names, int32_t *count)
 {
@@ -159,7 +153,7 @@ bool lower_name_list(lowering *fl, const char *word, const char *key, const synt
         if (name < 0)
             report(fl->fe, DIAG_BAD_TASK_ID, e->span, "name a tensor that is known here",
                    "%s: unknown name '%s' in %s", word, e->text, key);
-        else if (v.kind != VALUE_POISON && !is_memory(&v))
+        else if (v.kind != VALUE_POISON && !is_memory_value(&v))
             return bad_scope(fl, e->span, "write the name of a tensor",
                              arena_printf(fl->a, "%s: %s takes bare tensor names, and '%s' is %s",
                                           word, key, e->text, describe(fl->a, &v)));
@@ -219,7 +213,7 @@ bool lower_predicate(lowering *fl, const syntax_expr *e, ir_launch *launch)
         element->kind == SYNTAX_SUBSCRIPT ? eval(fl, element->a) : (dsl_value){.kind = VALUE_NONE};
     if (tensor.kind == VALUE_POISON)
         return false;
-    bool full = is_memory(&tensor) && element->items.count == tensor.var->type.ndim;
+    bool full = is_memory_value(&tensor) && element->items.count == tensor.var->type.ndim;
     for (int64_t i = 0; full && i < element->items.count; i++)
         full = element->items.items[i]->kind != SYNTAX_SLICE;
     if (!full)
@@ -393,7 +387,7 @@ dsl_value lower_submit(lowering *fl, const syntax_expr *e, bool blocks)
     dsl_value *items = arena_array(fl->a, dsl_value, 2);
     items[0] = result;
     items[1] = var_value(fl->a, capture_task(fl, request.call, -1, e->span), e->span);
-    return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = 2, .span = e->span};
+    return tuple_value(items, 2, e->span);
 }
 
 dsl_value lower_join(lowering *fl, const syntax_expr *e)

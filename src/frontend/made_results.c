@@ -21,12 +21,6 @@
 
 #include <string.h>
 
-static bool is_creation(const ir_stmt *s)
-{
-    return s->kind == IR_DO &&
-           (s->op_def->id == OP_CREATE_TENSOR || s->op_def->id == OP_HOST_CREATE_TENSOR);
-}
-
 bool is_made_tensor(const lowering *fl, const ir_var *var)
 {
     return fl->ir->plane != PLD_PLANE_CORE && var != NULL && var->kind == IR_VAR_LOCAL &&
@@ -89,7 +83,8 @@ static bool make_param(lowering *fl, ir_var *tensor)
     int64_t definitions = 0;
     const ir_stmt *s = ir_definition(&f->body, tensor, &definitions);
     const int64_t at = ir_index_of(&f->body, s);
-    if (definitions != 1 || at == f->body.count || !is_creation(s))
+    if (definitions != 1 || at == f->body.count ||
+        !(s->kind == IR_DO && op_creates_tensor(s->op_def)))
         return refuse(fl, tensor, "create it once, in front of the loop or branch",
                       "which is made in a loop or branch");
     for (int32_t d = 0; d < tensor->type.ndim; d++) {
@@ -171,7 +166,7 @@ bool create_results(lowering *fl, const call_site *site, const ir_function *call
             extents[d] = extent == NULL ? poison() : scalar_value(extent, span);
         }
         const dsl_value values[2] = {
-            {.kind = VALUE_TUPLE, .items = extents, .count = param->type.ndim, .span = span},
+            tuple_value(extents, param->type.ndim, span),
             {.kind = VALUE_DTYPE, .dtype = param->type.dtype, .span = span}};
         const dsl_value made = lower_values(fl, op, values, 2, span, -1);
         if (made.kind != VALUE_VAR)

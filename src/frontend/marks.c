@@ -70,7 +70,7 @@ static bool declares(const search *s, const syntax_expr *e)
         return list->kind == NAME_LIST && s->dim < list->count &&
                is_dynamic_value(&list->items[s->dim]);
     }
-    bool listed = shape->kind == SYNTAX_LIST || shape->kind == SYNTAX_TUPLE;
+    bool listed = syntax_is_sequence(shape);
     return listed && s->dim < shape->items.count && is_dynamic_dim(s, shape->items.items[s->dim]);
 }
 

@@ -167,7 +167,7 @@ static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
     case NAME_FLOAT: return literal_float(a, v->real, span);
     case NAME_BOOL: return literal_bool(a, v->integer != 0, span);
     case NAME_NONE: return (dsl_value){.kind = VALUE_NONE, .span = span};
-    case NAME_STRING: return (dsl_value){.kind = VALUE_STRING, .text = v->text, .span = span};
+    case NAME_STRING: return string_value(v->text, span);
     case NAME_PATH: return path_value(a, v->text, span);
     case NAME_DYNAMIC: {
         const ir_expr *symbol = symbol_expr(fl, v->text, span);
@@ -179,7 +179,7 @@ static dsl_value value_of(lowering *fl, const name_value *v, pypto_span span)
         dsl_value *items = arena_array(a, dsl_value, v->count);
         for (int32_t i = 0; i < v->count; i++)
             items[i] = value_of(fl, &v->items[i], span);
-        return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = v->count, .span = span};
+        return tuple_value(items, v->count, span);
     }
     case NAME_TYPE: return (dsl_value){.kind = VALUE_OTHER, .text = "Annotation", .span = span};
     case NAME_DIM: {

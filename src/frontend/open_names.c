@@ -159,7 +159,7 @@ void check_bound(lowering *fl, int64_t name, binding *b, pypto_span span)
     ir_stmt *s = ir_stmt_create(fl->fe->program, block, IR_IF, span);
     s->value = unbound;
     fl->block = &s->body;
-    const dsl_value said = {.kind = VALUE_STRING, .text = fl->names.names[name], .span = span};
+    const dsl_value said = string_value(fl->names.names[name], span);
     const op_id fails = fl->ir->plane == PLD_PLANE_HOST ? OP_HOST_UNBOUND : OP_UNBOUND;
     (void)lower_values(fl, op_get(fails), &said, 1, span, -1);
     fl->block = block;

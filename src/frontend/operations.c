@@ -90,11 +90,6 @@ static ir_stmt *emit_do(lowering *fl, const op_call *call)
     return s;
 }
 
-static bool is_creation(const op_def *op)
-{
-    return op->id == OP_CREATE_TENSOR || op->id == OP_HOST_CREATE_TENSOR;
-}
-
 static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_type *type,
                                     int64_t target)
 {
@@ -107,7 +102,7 @@ static dsl_value emit_into_variable(lowering *fl, const op_call *call, const ir_
         vec_push(fl->a, &fl->fe->program->buffers, added);
     } else if (ir_is_handle(type->kind)) {
         var->root = root_of(call->op, call->operands);
-        if (is_creation(call->op))
+        if (op_creates_tensor(call->op))
             var->root = var;
         if (type->kind == IR_WINDOW && var->root != NULL)
             var->buffer = var->root->buffer;
@@ -242,7 +237,7 @@ static bool accepts(const op_param *param, const dsl_value *v)
     case OPERAND_EXTENTS: return v->kind == VALUE_TUPLE;
     case OPERAND_TILE: return kind == IR_TILE;
     case OPERAND_ARRAY: return kind == IR_ARRAY;
-    case OPERAND_MEMORY: return kind == IR_TENSOR || kind == IR_WINDOW;
+    case OPERAND_MEMORY: return ir_is_memory(kind);
     case OPERAND_TENSOR: return kind == IR_TENSOR;
     case OPERAND_WINDOW: return kind == IR_WINDOW;
     default: return v->kind == VALUE_SCALAR;

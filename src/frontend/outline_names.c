@@ -83,7 +83,7 @@ ir_var *captured(outlining *o, ir_var *outer)
 static bool can_enter(const ir_var *var)
 {
     ir_kind kind = var->type.kind;
-    return kind == IR_SCALAR || kind == IR_TENSOR || kind == IR_WINDOW;
+    return kind == IR_SCALAR || ir_is_memory(kind);
 }
 
 /* No task is given a domain: the new function asks for that of the window, at its start. */

@@ -24,8 +24,7 @@ static ir_var *add_result(lowering *fl, const scope_call *scope, int64_t name, c
     dsl_value *zeros = arena_array(fl->a, dsl_value, PYPTO_MAX_DIMS);
     for (int32_t d = 0; d < param->type.ndim; d++)
         zeros[d] = literal_int(fl->a, 0, v->span);
-    const dsl_value origin = {
-        .kind = VALUE_TUPLE, .items = zeros, .count = param->type.ndim, .span = v->span};
+    const dsl_value origin = tuple_value(zeros, param->type.ndim, v->span);
     if (v->kind == VALUE_SCALAR) {
         const dsl_value values[3] = {target, origin, *v};
         (void)lower_values(fl, op_get(OP_WRITE), values, 3, v->span, -1);
@@ -97,9 +96,8 @@ static const ir_expr *recomputed_read(recomputation *r, const ir_stmt *s)
             return NULL;
         items[i] = scalar_value(index, s->span);
     }
-    const dsl_value values[2] = {
-        var_value(fl->a, outer, s->span),
-        {.kind = VALUE_TUPLE, .items = items, .count = indices->count, .span = s->span}};
+    const dsl_value values[2] = {var_value(fl->a, outer, s->span),
+                                 tuple_value(items, indices->count, s->span)};
     const dsl_value v = lower_values(fl, op_get(OP_READ), values, 2, s->span, -1);
     return v.kind == VALUE_SCALAR ? v.expr : NULL;
 }
@@ -176,9 +174,8 @@ bool keep_scope_value(lowering *fl, int64_t name, binding *b)
     dsl_value *extents = arena_array(fl->a, dsl_value, PYPTO_MAX_DIMS);
     for (int32_t d = 0; d < (number ? 1 : type.ndim); d++)
         extents[d] = number ? literal_int(fl->a, 1, b->span) : scalar_value(type.shape[d], b->span);
-    const dsl_value values[2] = {
-        {.kind = VALUE_TUPLE, .items = extents, .count = number ? 1 : type.ndim, .span = b->span},
-        {.kind = VALUE_DTYPE, .dtype = type.dtype, .span = b->span}};
+    const dsl_value values[2] = {tuple_value(extents, number ? 1 : type.ndim, b->span),
+                                 {.kind = VALUE_DTYPE, .dtype = type.dtype, .span = b->span}};
     dsl_value result = lower_values(fl, op_get(OP_CREATE_TENSOR), values, 2, b->span, -1);
     fl->block = block;
     if (result.kind != VALUE_VAR)
@@ -189,7 +186,7 @@ bool keep_scope_value(lowering *fl, int64_t name, binding *b)
     if (number) {
         ir_block read = {0};
         const dsl_value zero = literal_int(fl->a, 0, b->span);
-        const dsl_value origin = {.kind = VALUE_TUPLE, .items = &zero, .count = 1, .span = b->span};
+        const dsl_value origin = tuple_value(&zero, 1, b->span);
         const dsl_value from[2] = {result, origin};
         fl->block = &read;
         result = lower_values(fl, op_get(OP_READ), from, 2, b->span, name);

@@ -27,16 +27,11 @@ static void emit_piece(const printf_call *p, op_id id, const dsl_value *values, 
     lower_values(p->fl, op_get(id), values, count, p->call->span, -1);
 }
 
-static dsl_value text_value(const char *string, pypto_span span)
-{
-    return (dsl_value){.kind = VALUE_STRING, .text = string, .span = span};
-}
-
 static void emit_text(const printf_call *p, const char *string, int64_t length)
 {
     if (length == 0)
         return;
-    dsl_value value = text_value(arena_strndup(p->fl->a, string, length), p->call->span);
+    dsl_value value = string_value(arena_strndup(p->fl->a, string, length), p->call->span);
     emit_piece(p, OP_PRINT_TEXT, &value, 1);
 }
 
@@ -58,7 +53,7 @@ static void emit_number(const printf_call *p, const char *flags, const char *con
 {
     bool real = ir_is_float(v->expr->dtype);
     const char *format = arena_printf(p->fl->a, "%%%s%s%s", flags, real ? "" : "ll", conversion);
-    dsl_value values[2] = {text_value(format, p->call->span), *v};
+    dsl_value values[2] = {string_value(format, p->call->span), *v};
     if (real && v->literal)
         values[1] = scalar_value(ir_float(p->fl->a, v->real), v->span);
     emit_piece(p, real ? OP_PRINT_FLOAT : OP_PRINT_INT, values, 2);

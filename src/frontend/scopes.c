@@ -185,16 +185,12 @@ static const char *name_of(const lowering *fl, const scope *sc)
     return fl->syntax->name;
 }
 
-static dsl_value text_of(const char *string, pypto_span span)
-{
-    return (dsl_value){.kind = VALUE_STRING, .text = string, .span = span};
-}
-
 static void lower_marked(lowering *fl, const scope *sc, void (*lower)(lowering *, const scope *))
 {
     const pypto_span span = sc->call->span;
     const dsl_value depth = literal_int(fl->a, fl->scopes, span);
-    const dsl_value begin[] = {text_of(sc->word, span), text_of(name_of(fl, sc), span), depth};
+    const dsl_value begin[] = {string_value(sc->word, span), string_value(name_of(fl, sc), span),
+                               depth};
     if (fl->ir->plane != PLD_PLANE_CHIP) {
         lower(fl, sc);
         return;

@@ -84,7 +84,7 @@ static bool bare_type(lowering *fl, const syntax_param *param, const given_param
                    param->name);
         return false;
     }
-    bool memory = given->type.kind == IR_TENSOR || given->type.kind == IR_WINDOW;
+    bool memory = ir_is_memory(given->type.kind);
     if (given->kind != GIVEN_TYPE || !memory)
         return false;                /* the call reports what is wrong with the argument */
     const ir_kind kind = type->kind; /* a window may be passed for a tensor */
@@ -230,7 +230,7 @@ static void declare_param(lowering *fl, const syntax_param *param, const given_p
         if (asks_window)
             type = copied_type(fl, param, &given->type);
     }
-    if (ok && (type.kind == IR_TENSOR || type.kind == IR_WINDOW)) {
+    if (ok && ir_is_memory(type.kind)) {
         finish_dimensions(fl, param, &type);
         type.ragged = given != NULL && given->kind == GIVEN_TYPE && given->type.ragged;
     }

@@ -127,7 +127,7 @@ static void poison_target(lowering *fl, const syntax_expr *target)
         binding_poison(fl, binding_find(fl, target->text));
     if (target->kind == SYNTAX_STARRED)
         poison_target(fl, target->a);
-    if (target->kind == SYNTAX_TUPLE || target->kind == SYNTAX_LIST) {
+    if (syntax_is_sequence(target)) {
         for (int64_t i = 0; i < target->items.count; i++)
             poison_target(fl, target->items.items[i]);
     }
@@ -149,11 +149,6 @@ static void bad_target(lowering *fl, const syntax_expr *target)
                            : "assign to a plain name";
     report(fl->fe, DIAG_BAD_ASSIGNMENT, target->span, hint,
            "Unsupported assignment: the target must be a variable name");
-}
-
-static bool is_sequence(const syntax_expr *e)
-{
-    return e->kind == SYNTAX_TUPLE || e->kind == SYNTAX_LIST;
 }
 
 static bool is_submission(lowering *fl, const syntax_expr *e)
@@ -186,7 +181,7 @@ static bool check_unpacked(lowering *fl, const syntax_expr *target, bool nested)
 {
     for (int64_t i = 0; i < target->items.count; i++) {
         const syntax_expr *item = target->items.items[i];
-        const bool inner = nested && is_sequence(item);
+        const bool inner = nested && syntax_is_sequence(item);
         if (item->kind == SYNTAX_NAME || (inner && check_unpacked(fl, item, false)))
             continue;
         if (!inner)
@@ -203,7 +198,7 @@ static void unpack_value(lowering *fl, const syntax_stmt *s, const syntax_expr *
     if (v->kind == VALUE_TUPLE && v->count == target->items.count) {
         for (int32_t i = 0; i < v->count; i++) {
             const syntax_expr *item = target->items.items[i];
-            if (is_sequence(item))
+            if (syntax_is_sequence(item))
                 unpack_value(fl, s, item, &v->items[i]);
             else
                 assign_name(fl, binding_find(fl, item->text), v->items[i], s->span);
@@ -231,7 +226,7 @@ static void unpack(lowering *fl, const syntax_stmt *s)
     }
     dsl_value v = eval(fl, s->value);
     /* a, b = b, a: all of the right side is read before any name changes. */
-    if (v.kind == VALUE_TUPLE && is_sequence(s->value))
+    if (v.kind == VALUE_TUPLE && syntax_is_sequence(s->value))
         v = settle(fl, v);
     unpack_value(fl, s, s->target, &v);
 }
@@ -247,7 +242,7 @@ static void lower_assign(lowering *fl, const syntax_stmt *s)
 {
     if (lower_yield(fl, s))
         return;
-    if (s->target->kind == SYNTAX_TUPLE || s->target->kind == SYNTAX_LIST) {
+    if (syntax_is_sequence(s->target)) {
         unpack(fl, s);
     } else if (is_element_target(fl, s->target)) {
         lower_subscript_write(fl, s->target, eval(fl, s->value), s->span);

@@ -211,10 +211,10 @@ dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count, p
     dsl_value *items = arena_array(fl->a, dsl_value, count);
     for (int32_t i = 0; i < count; i++)
         items[i] = scalar_value(exprs[i], span);
-    return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = count, .span = span};
+    return tuple_value(items, count, span);
 }
 
-static bool is_index(const ir_expr *extent)
+bool is_index(const ir_expr *extent)
 {
     int64_t number = 1;
     return ir_is_const_int(extent, &number) && number == 0;
@@ -386,7 +386,7 @@ static void write_part(lowering *fl, const dsl_value *base, const subscript *p, 
 {
     ir_kind source = v->kind == VALUE_VAR ? v->var->type.kind : IR_NONE;
     bool tile = base->var->type.kind == IR_TILE;
-    bool fits = source == IR_TILE || (!tile && (source == IR_TENSOR || source == IR_WINDOW));
+    bool fits = source == IR_TILE || (!tile && ir_is_memory(source));
     if (!fits) {
         report(fl->fe, DIAG_BAD_INDEX, v->span,
                tile ? "load it first: pl.load(x, offsets, shapes)"
@@ -415,8 +415,7 @@ void lower_subscript_write(lowering *fl, const syntax_expr *target, dsl_value v,
         return;
     }
     bool shaped = base.kind == VALUE_VAR &&
-                  (base.var->type.kind == IR_TENSOR || base.var->type.kind == IR_WINDOW ||
-                   base.var->type.kind == IR_TILE);
+                  (ir_is_memory(base.var->type.kind) || base.var->type.kind == IR_TILE);
     if (!shaped) {
         report(fl->fe, DIAG_BAD_INDEX, target->span,
                "assign to elements of tensors, windows, tiles and arrays; bind numbers to names",

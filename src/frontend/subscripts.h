@@ -15,6 +15,8 @@ typedef struct subscript {
     int32_t indices; /* how many of those */
 } subscript;
 
+/* Whether an extent of a subscript says that an index stands there. */
+bool is_index(const ir_expr *extent);
 /* The first `count` expressions as a list. */
 dsl_value list_value(lowering *fl, const ir_expr *const *exprs, int32_t count, pypto_span span);
 /* x[...] of a tensor, window or tile: a view, a part of a tile, or an element. */

@@ -123,4 +123,10 @@ typedef bool (*syntax_test)(void *context, const syntax_expr *e);
  * first, and none after the first that it is true of. */
 bool syntax_any(const syntax_expr *e, syntax_test test, void *context);
 
+/* A tuple or a list, as it is written. */
+static inline bool syntax_is_sequence(const syntax_expr *e)
+{
+    return e->kind == SYNTAX_TUPLE || e->kind == SYNTAX_LIST;
+}
+
 #endif

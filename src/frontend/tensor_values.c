@@ -11,15 +11,9 @@
 
 #include <string.h>
 
-static bool is_memory(const dsl_value *v)
-{
-    return v->kind == VALUE_VAR &&
-           (v->var->type.kind == IR_TENSOR || v->var->type.kind == IR_WINDOW);
-}
-
 bool is_tensor_operand(const lowering *fl, const dsl_value *v)
 {
-    return is_memory(v) && fl->ir->plane == PLD_PLANE_CORE;
+    return is_memory_value(v) && fl->ir->plane == PLD_PLANE_CORE;
 }
 
 /* The table says which operations there are on tensors by how they are spelled. */
@@ -80,9 +74,7 @@ dsl_value load_whole(lowering *fl, const char *what, const dsl_value *v)
         extents[i] = literal_int(fl->a, extent, v->span);
     }
     dsl_value values[3] = {*v};
-    values[1] =
-        (dsl_value){.kind = VALUE_TUPLE, .items = offsets, .count = type->ndim, .span = v->span};
-    values[2] =
-        (dsl_value){.kind = VALUE_TUPLE, .items = extents, .count = type->ndim, .span = v->span};
+    values[1] = tuple_value(offsets, type->ndim, v->span);
+    values[2] = tuple_value(extents, type->ndim, v->span);
     return lower_values(fl, op_get(OP_LOAD), values, 3, v->span, -1);
 }

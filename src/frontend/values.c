@@ -51,7 +51,22 @@ dsl_value var_value(arena *a, ir_var *var, pypto_span span)
     return (dsl_value){.kind = VALUE_VAR, .var = var, .span = span};
 }
 
+dsl_value string_value(const char *string, pypto_span span)
+{
+    return (dsl_value){.kind = VALUE_STRING, .text = string, .span = span};
+}
+
+dsl_value tuple_value(const dsl_value *items, int32_t count, pypto_span span)
+{
+    return (dsl_value){.kind = VALUE_TUPLE, .items = items, .count = count, .span = span};
+}
+
 /* ---- asking about them ---- */
+
+bool is_memory_value(const dsl_value *v)
+{
+    return v->kind == VALUE_VAR && ir_is_memory(v->var->type.kind);
+}
 
 ir_var *value_var(const dsl_value *v)
 {
@@ -152,9 +167,7 @@ const char *type_name(arena *a, const dsl_value *v)
         return describe(a, v);
     if (type.kind == IR_SCALAR)
         return pypto_dtype_name(type.dtype);
-    text out = {.a = a};
-    ir_print_type(&out, &type);
-    return out.bytes;
+    return ir_type_text(a, &type);
 }
 
 const char *retype_hint(arena *a, const dsl_value *x, const dsl_value *y)

@@ -50,11 +50,15 @@ dsl_value literal_float(arena *a, double number, pypto_span span);
 dsl_value literal_bool(arena *a, bool truth, pypto_span span);
 dsl_value scalar_value(const ir_expr *expr, pypto_span span);
 dsl_value var_value(arena *a, ir_var *var, pypto_span span);
+dsl_value string_value(const char *string, pypto_span span);
+dsl_value tuple_value(const dsl_value *items, int32_t count, pypto_span span);
 
 /* ---- asking about them ---- */
 
 /* For messages: "a Tile", "the dtype fp32", "pl.load". */
 const char *describe(arena *a, const dsl_value *v);
+/* Whether it is a tensor or a window. */
+bool is_memory_value(const dsl_value *v);
 /* The variable that a bound value lives in, NULL for constants and compile-time objects. */
 ir_var *value_var(const dsl_value *v);
 /* Whether the value is, or is made of, variables. */

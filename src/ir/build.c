@@ -69,9 +69,14 @@ ir_type ir_scalar_type(pypto_dtype dtype)
     return (ir_type){.kind = IR_SCALAR, .dtype = dtype};
 }
 
+bool ir_is_memory(ir_kind kind)
+{
+    return kind == IR_TENSOR || kind == IR_WINDOW;
+}
+
 bool ir_is_handle(ir_kind kind)
 {
-    return kind == IR_TENSOR || kind == IR_WINDOW || kind == IR_BUFFER || kind == IR_COMM;
+    return ir_is_memory(kind) || kind == IR_BUFFER || kind == IR_COMM;
 }
 
 bool ir_is_private(ir_kind kind)

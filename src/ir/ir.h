@@ -333,6 +333,8 @@ bool ir_shape_equal(const ir_type *x, const ir_type *y);
 int64_t ir_static_elems(const ir_type *type);
 /* The bytes that they take; -1 likewise, or when they cannot be counted. */
 int64_t ir_static_bytes(const ir_type *type);
+/* What has elements in memory that others see, too: TENSOR and WINDOW. */
+bool ir_is_memory(ir_kind kind);
 /* Storage: TENSOR, WINDOW, BUFFER, COMM are handles; TILE, ARRAY and SCALAR are values. */
 bool ir_is_handle(ir_kind kind);
 /* TILE and ARRAY: a variable has a place of its own in scratch memory, and assigning copies. */
@@ -374,6 +376,9 @@ void ir_print_program(text *out, const ir_program *p);
 void ir_print_function(text *out, const ir_function *f);
 void ir_print_type(text *out, const ir_type *type);
 void ir_print_expr(text *out, const ir_expr *e);
+/* The same as a string on the arena. */
+const char *ir_type_text(arena *a, const ir_type *type);
+const char *ir_expr_text(arena *a, const ir_expr *e);
 const char *ir_kind_name(ir_kind kind); /* "Tensor", "DistributedTensor", "Tile", "Scalar", ... */
 
 #endif

@@ -14,6 +14,11 @@ bool op_reaches_peers(const op_def *op)
     return false;
 }
 
+bool op_creates_tensor(const op_def *op)
+{
+    return op->id == OP_CREATE_TENSOR || op->id == OP_HOST_CREATE_TENSOR;
+}
+
 const char *op_entry_name(const op_param *param)
 {
     static const char *const names[][2] = {

@@ -162,6 +162,8 @@ const char *op_entry_name(const op_param *param);
 const op_def *op_get(op_id id) EXPORTED(op_get);
 /* Whether it reads, writes or notifies another rank's slice of a window: the one that its operand `peer` names. */
 bool op_reaches_peers(const op_def *op);
+/* Whether it makes a tensor, in a host function or on a device. */
+bool op_creates_tensor(const op_def *op);
 /* Whether an operation is called by that spelling. */
 bool op_is_spelled(const op_def *op, const char *spelling);
 /* By any spelling ("pl.load", "pl.tile.load"); NULL when there is none. */

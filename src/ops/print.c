@@ -241,7 +241,7 @@ void ir_print_type(text *out, const ir_type *type)
     text_add(out, ir_kind_name(type->kind));
     if (type->kind == IR_SCALAR)
         text_printf(out, "[%s]", pypto_dtype_name(type->dtype));
-    if (type->kind != IR_TENSOR && type->kind != IR_WINDOW && !ir_is_private(type->kind))
+    if (!ir_is_memory(type->kind) && !ir_is_private(type->kind))
         return;
     text_add(out, "[[");
     for (int32_t i = 0; i < type->ndim; i++) {
@@ -250,6 +250,20 @@ void ir_print_type(text *out, const ir_type *type)
         ir_print_expr(out, type->shape[i]);
     }
     text_printf(out, "], %s%s]", pypto_dtype_name(type->dtype), type->ragged ? ", ragged" : "");
+}
+
+const char *ir_type_text(arena *a, const ir_type *type)
+{
+    text out = {.a = a};
+    ir_print_type(&out, type);
+    return out.bytes;
+}
+
+const char *ir_expr_text(arena *a, const ir_expr *e)
+{
+    text out = {.a = a};
+    ir_print_expr(&out, e);
+    return out.bytes;
 }
 
 /* ---- statements ---- */

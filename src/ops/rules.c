@@ -96,8 +96,7 @@ static const char *operand_phrase(op_call *call, const ir_operand *operand)
 static const char *kind_hint(op_operand wanted, const ir_operand *got)
 {
     bool is_var = got->kind == IR_OPERAND_VAR;
-    if (wanted == OPERAND_TILE && is_var &&
-        (got->var->type.kind == IR_TENSOR || got->var->type.kind == IR_WINDOW))
+    if (wanted == OPERAND_TILE && is_var && ir_is_memory(got->var->type.kind))
         return "load it into a tile first: pl.load(x, offsets, shapes)";
     if (wanted == OPERAND_TILE && got->kind == IR_OPERAND_EXPR)
         return "scalars use Python's operators: a + b";
@@ -139,10 +138,9 @@ static bool check_handle(op_call *call, int32_t index)
                    ? wrong_kind(call, index, "Tile")
                    : operand->kind == IR_OPERAND_EXPR || wrong_kind(call, index, "Tile or Scalar");
     case OPERAND_MEMORY:
-        return kind == IR_TENSOR || kind == IR_WINDOW ||
-               wrong_kind(call, index, "Tensor or DistributedTensor");
+        return ir_is_memory(kind) || wrong_kind(call, index, "Tensor or DistributedTensor");
     case OPERAND_BLOCK:
-        return kind == IR_TILE || kind == IR_TENSOR || kind == IR_WINDOW ||
+        return kind == IR_TILE || ir_is_memory(kind) ||
                wrong_kind(call, index, "Tile, Tensor or DistributedTensor");
     case OPERAND_WINDOW: return kind == IR_WINDOW || wrong_kind(call, index, "DistributedTensor");
     case OPERAND_TENSOR: return kind == IR_TENSOR || wrong_kind(call, index, "Tensor");

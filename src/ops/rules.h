@@ -134,9 +134,6 @@ void rule_extents(const ir_operand *list, int64_t *extents);
 /* A constant extent of a tile; 0 for one that is not constant. */
 int64_t rule_extent(const ir_type *type, int32_t dim);
 
-/* A type in words, on the program's arena. */
-const char *rule_type_text(op_call *call, const ir_type *type);
-
 /* The operand of that name; NULL when the operation has none or it was not given. */
 const ir_operand *rule_given(op_call *call, const char *name);
 

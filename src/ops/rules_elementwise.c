@@ -64,13 +64,6 @@ int64_t rule_extent(const ir_type *type, int32_t dim)
     return value;
 }
 
-const char *rule_type_text(op_call *call, const ir_type *type)
-{
-    text out = {.a = call->program->a};
-    ir_print_type(&out, type);
-    return out.bytes;
-}
-
 bool rule_match_dtype(op_call *call, const ir_operand *other, const ir_type *first)
 {
     const pypto_dtype dtype = other->var->type.dtype;
@@ -87,8 +80,8 @@ bool rule_match_tile(op_call *call, const ir_operand *other, const ir_type *firs
         return false;
     if (!ir_shape_equal(type, first))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other, "both tiles need the same shape",
-                         "shape mismatch between %s and %s", rule_type_text(call, first),
-                         rule_type_text(call, type));
+                         "shape mismatch between %s and %s", ir_type_text(call->program->a, first),
+                         ir_type_text(call->program->a, type));
     return true;
 }
 

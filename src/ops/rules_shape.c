@@ -51,10 +51,10 @@ bool rule_select(op_call *call, ir_type *result)
                          pypto_dtype_name(bits->dtype));
     if (rows(bits) < rows(result) ||
         rule_extent(bits, bits->ndim - 1) * dtype_bits(bits->dtype) < columns)
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, mask,
-                         "compare tiles of the shape to choose from",
-                         "the mask %s has too few bits for %s", rule_type_text(call, bits),
-                         rule_type_text(call, result));
+        return rule_fail(
+            call, DIAG_SHAPE_MISMATCH, mask, "compare tiles of the shape to choose from",
+            "the mask %s has too few bits for %s", ir_type_text(call->program->a, bits),
+            ir_type_text(call->program->a, result));
     const ir_operand *other = operand_named(call, "rhs");
     if (other == NULL)
         return rule_match_scalar(call, &call->operands[op_param_index(call->op, "scalar")],
@@ -108,7 +108,8 @@ bool rule_concat(op_call *call, ir_type *result)
     if (x->ndim != 2 || y->ndim != 2 || rule_extent(x, 0) != rule_extent(y, 0))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, other,
                          "[M, A] and [M, B] make [M, A + B]; pl.reshape changes the rank",
-                         "cannot join %s and %s", rule_type_text(call, x), rule_type_text(call, y));
+                         "cannot join %s and %s", ir_type_text(call->program->a, x),
+                         ir_type_text(call->program->a, y));
     *result = *x;
     result->ragged = x->ragged || y->ragged;
     result->shape[1] = ir_int(call->program->a, rule_extent(x, 1) + rule_extent(y, 1));
@@ -209,7 +210,7 @@ bool rule_reinterpret(op_call *call, ir_type *result)
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape->kind == IR_OPERAND_LIST ? shape : x,
                          "give shape=[...], of as many bytes as the tile has",
                          "%lld elements of %s do not fill %s", (long long)ir_static_elems(type),
-                         pypto_dtype_name(type->dtype), rule_type_text(call, result));
+                         pypto_dtype_name(type->dtype), ir_type_text(call->program->a, result));
     return true;
 }
 

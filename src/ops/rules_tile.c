@@ -62,7 +62,7 @@ static bool expand(op_call *call, ir_type *result, int32_t axis, bool floats)
             "reductions along that axis make such a tile; pl.reshape(x, shape) turns one around",
             "shape mismatch between %s and %s: axis %d of the second must be 1, the "
             "others equal",
-            rule_type_text(call, result), rule_type_text(call, type), axis);
+            ir_type_text(call->program->a, result), ir_type_text(call->program->a, type), axis);
     if (!rule_match_dtype(call, vector, result))
         return false;
     if (floats && !ir_is_float(type->dtype))
@@ -99,8 +99,8 @@ static bool product(op_call *call, const ir_operand *lhs, const ir_operand *rhs,
     const ir_type *b = &rhs->var->type;
     if (a->ndim != 2 || b->ndim != 2 || rule_extent(a, 1) != rule_extent(b, 0))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, rhs, "[M, K] times [K, N] gives [M, N]",
-                         "cannot multiply %s by %s", rule_type_text(call, a),
-                         rule_type_text(call, b));
+                         "cannot multiply %s by %s", ir_type_text(call->program->a, a),
+                         ir_type_text(call->program->a, b));
     if (!rule_match_dtype(call, rhs, a))
         return false;
     if (!ir_is_float(a->dtype) && a->dtype != PYPTO_INT8)
@@ -131,8 +131,8 @@ bool rule_matmul_acc(op_call *call, ir_type *result)
     if (type->dtype != result->dtype || !ir_shape_equal(type, result))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, acc,
                          "begin with what pl.matmul of the two gives",
-                         "the accumulator is %s, not %s", rule_type_text(call, type),
-                         rule_type_text(call, result));
+                         "the accumulator is %s, not %s", ir_type_text(call->program->a, type),
+                         ir_type_text(call->program->a, result));
     *result = *type;
     const ir_operand *start = &call->operands[op_param_index(call->op, "init_cond")];
     if (start->kind == IR_OPERAND_EXPR && start->expr->dtype != PYPTO_BOOL)
@@ -174,13 +174,14 @@ bool rule_reshape(op_call *call, ir_type *result)
     if (shape->count == 0 || ir_static_elems(result) != ir_static_elems(type))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape, ELEMENTS_HINT,
                          "%s has %lld elements, the shape asks for %lld",
-                         rule_type_text(call, type), (long long)ir_static_elems(type),
+                         ir_type_text(call->program->a, type), (long long)ir_static_elems(type),
                          (long long)ir_static_elems(result));
     if (!rule_check_packed(call, shape, result))
         return false;
     if (type->ragged && !same_but_units(type, result))
         return rule_fail(call, DIAG_SHAPE_MISMATCH, shape,
                          "only axes of extent 1 may come or go where a tile is partly valid",
-                         "the valid part of %s would not be a box", rule_type_text(call, type));
+                         "the valid part of %s would not be a box",
+                         ir_type_text(call->program->a, type));
     return true;
 }

@@ -158,9 +158,10 @@ bool rule_expand_clone(op_call *call, ir_type *result)
         bool known = ir_is_const_int(from->shape[i], &have);
         fits = !known || have == 1 || !ir_is_const_int(to->shape[i], &wanted) || have == wanted;
     }
-    return fits || rule_fail(call, DIAG_SHAPE_MISMATCH, source,
-                             "the extents are equal, or that of src is 1", "%s does not fill %s",
-                             rule_type_text(call, from), rule_type_text(call, to));
+    return fits ||
+           rule_fail(call, DIAG_SHAPE_MISMATCH, source,
+                     "the extents are equal, or that of src is 1", "%s does not fill %s",
+                     ir_type_text(call->program->a, from), ir_type_text(call->program->a, to));
 }
 
 /* A copy. Of the axes of a tile two are left at least. */

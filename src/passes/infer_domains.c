@@ -23,6 +23,7 @@
  */
 #include "passes/infer_internal.h"
 
+#include "base/bits.h"
 #include "base/diag.h"
 
 #define NO_BUFFER (-1)
@@ -77,7 +78,7 @@ static void note_views(void *context, ir_stmt *s)
         return;
     const uint64_t *buffers = inf->facts[s->operands[0].var->id].buffers;
     for (int64_t i = 0; i < inf->p->buffers.count; i++)
-        if ((buffers[i / 64] >> (i % 64) & 1) != 0)
+        if (bits_have(buffers, i))
             inf->viewed[i] = true;
 }
 
@@ -89,7 +90,7 @@ static void collect_facts(inference *inf)
         const ir_var *var = f->vars.items[i];
         uint64_t *buffers = arena_array(inf->p->a, uint64_t, inf->words);
         if (var->type.kind == IR_BUFFER && var->buffer >= 0)
-            buffers[var->buffer / 64] |= UINT64_C(1) << (var->buffer % 64);
+            bits_add(buffers, var->buffer);
         inf->facts[i].buffers = buffers;
     }
     ir_visit_stmts(&f->body, count_definition, inf);
@@ -218,7 +219,7 @@ void add_contribution(inference *inf, const ir_var *window, const ir_device_set 
 {
     const uint64_t *buffers = inf->facts[window->id].buffers;
     for (int64_t i = 0; i < inf->p->buffers.count; i++) {
-        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
+        if (!bits_have(buffers, i))
             continue;
         inf->p->buffers.items[i].devices.all |= set->all;
         inf->p->buffers.items[i].devices.mask |= set->mask;
@@ -231,7 +232,7 @@ ir_device_set devices_of(const inference *inf, const ir_var *window)
     ir_device_set set = {false, 0};
     const uint64_t *buffers = inf->facts[window->id].buffers;
     for (int64_t i = 0; i < inf->p->buffers.count; i++) {
-        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
+        if (!bits_have(buffers, i))
             continue;
         set.all |= inf->p->buffers.items[i].devices.all;
         set.mask |= inf->p->buffers.items[i].devices.mask;
@@ -304,7 +305,7 @@ static void check_window(inference *inf, ir_var *window)
     int64_t first = NO_BUFFER;
     int64_t count = 0;
     for (int64_t i = 0; i < inf->p->buffers.count; i++) {
-        if ((buffers[i / 64] >> (i % 64) & 1) == 0)
+        if (!bits_have(buffers, i))
             continue;
         count++;
         if (first == NO_BUFFER) {

@@ -8,6 +8,7 @@
  * window is the whole of its origin, from the first cell, or a part somewhere in it (a slice, a view of another
  * shape). What a collective does to the origins of its signal is what a call does to the origins of the
  * argument; callees come before callers, so one walk over the functions is enough. */
+#include "base/bits.h"
 #include "base/diag.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -74,10 +75,10 @@ static void find_origins(marking *m)
         m->of[i] =
             (origins){arena_array(a, uint64_t, m->words), arena_array(a, uint64_t, m->words)};
         if (host && var->type.kind == IR_BUFFER && var->buffer >= 0)
-            m->of[i].whole[var->buffer / 64] |= UINT64_C(1) << (var->buffer % 64);
+            bits_add(m->of[i].whole, var->buffer);
     }
     for (int64_t i = 0; !host && i < f->params.count; i++)
-        m->of[f->params.items[i]->id].whole[i / 64] |= UINT64_C(1) << (i % 64);
+        bits_add(m->of[f->params.items[i]->id].whole, i);
     do {
         m->changed = false;
         ir_visit_stmts(&f->body, flow_statement, m);
@@ -89,7 +90,7 @@ static void find_origins(marking *m)
 static void mark_set(marking *m, const uint64_t *set, pld_collectives mark)
 {
     for (int64_t i = 0; i < m->words * 64; i++) {
-        if ((set[i / 64] >> (i % 64) & 1) != 0 && m->mine[i] < mark)
+        if (bits_have(set, i) && m->mine[i] < mark)
             m->mine[i] = mark;
     }
 }

@@ -135,12 +135,6 @@ static void put_ends(ending *e, ir_block *block, int64_t from, const ir_stmt *ma
     block->items[block->count - 2] = end;
 }
 
-static bool is_creation(const ir_stmt *s)
-{
-    return s->kind == IR_DO &&
-           (s->op_def->id == OP_CREATE_TENSOR || s->op_def->id == OP_HOST_CREATE_TENSOR);
-}
-
 static void visit_block(ending *e, ir_block *block, bool in_loop)
 {
     const int64_t count_now = block->count; /* ends come behind */
@@ -150,7 +144,7 @@ static void visit_block(ending *e, ir_block *block, bool in_loop)
         visit_block(e, &s->body, in_loop || loops);
         visit_block(e, &s->orelse, in_loop);
         int64_t definitions = 0;
-        if (in_loop && is_creation(s) && s->target != NULL &&
+        if (in_loop && s->kind == IR_DO && op_creates_tensor(s->op_def) && s->target != NULL &&
             ir_definition(&e->f->body, s->target, &definitions) == s && definitions == 1 &&
             ends_with(e, block, s->target))
             put_ends(e, block, i + 1, s, true);

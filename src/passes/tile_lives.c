@@ -7,6 +7,8 @@
  * after the loop.) So each walk passes each statement once, however deeply loops are nested. */
 #include "passes/plan_scratch_internal.h"
 
+#include "base/bits.h"
+
 #include <string.h>
 
 typedef struct liveness {
@@ -40,16 +42,6 @@ static void unite(const liveness *l, uint64_t *into, const uint64_t *set)
         into[i] |= set[i];
 }
 
-static void set_bit(uint64_t *set, int32_t index)
-{
-    set[index / 64] |= UINT64_C(1) << (index % 64);
-}
-
-static void clear_bit(uint64_t *set, int32_t index)
-{
-    set[index / 64] &= ~(UINT64_C(1) << (index % 64));
-}
-
 /* ---- the walks ---- */
 
 /* The tiles of the set are alive at that position. */
@@ -74,7 +66,7 @@ static void note_use(void *context, ir_var *var)
 {
     liveness *l = context;
     if (l->plan->place_of[var->id] >= 0)
-        set_bit(l->touched, l->plan->place_of[var->id]);
+        bits_add(l->touched, l->plan->place_of[var->id]);
 }
 
 /* Moves `live` over the block backwards, as live_block() does, without marking anything. Jumps count
@@ -101,7 +93,7 @@ static void gather_stmt(liveness *l, const ir_stmt *s, uint64_t *live)
     }
     int32_t target = s->target != NULL ? l->plan->place_of[s->target->id] : -1;
     if (target >= 0)
-        clear_bit(live, target);
+        bits_remove(live, target);
     l->touched = live;
     ir_visit_uses(s, note_use, l);
 }
@@ -155,14 +147,14 @@ static void live_stmt(liveness *l, const ir_stmt *s, uint64_t *live)
     l->plan->position -= 2;
     int32_t target = s->target != NULL ? l->plan->place_of[s->target->id] : -1;
     if (target >= 0)
-        set_bit(live, target); /* written here, even if never read */
+        bits_add(live, target); /* written here, even if never read */
     if (!nested)
         mark(l, live, l->plan->position + 1, s->span.line);
     l->touched = live;
     ir_visit_uses(s, note_use, l);
     mark(l, live, l->plan->position, s->span.line);
     if (target >= 0 && !ir_reads(s, s->target))
-        clear_bit(live, target);
+        bits_remove(live, target);
 }
 
 static void live_block(liveness *l, const ir_block *block, uint64_t *live)

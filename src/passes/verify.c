@@ -19,6 +19,8 @@
 
 #include "base/diag.h"
 
+#include "base/bits.h"
+
 #include <string.h>
 
 void verify_fail(verifier *v, const char *format, ...)
@@ -44,12 +46,12 @@ static bool is_registered(const verifier *v, const ir_var *var)
 
 static bool is_defined(const verifier *v, const ir_var *var)
 {
-    return (v->defined[var->id / 64] >> (var->id % 64) & 1) != 0;
+    return bits_have(v->defined, var->id);
 }
 
 static void define(verifier *v, const ir_var *var)
 {
-    v->defined[var->id / 64] |= UINT64_C(1) << (var->id % 64);
+    bits_add(v->defined, var->id);
 }
 
 static void check_read(void *context, ir_var *var)
@@ -149,7 +151,7 @@ static void check_for(verifier *v, const ir_stmt *s)
     check_target(v, s);
     (void)check_loop(v, s);
     if (!verify_failed(v) && s->target != NULL) /* read inside the loop only */
-        v->defined[s->target->id / 64] &= ~(UINT64_C(1) << (s->target->id % 64));
+        bits_remove(v->defined, s->target->id);
 }
 
 static void check_condition(verifier *v, const ir_stmt *s)

@@ -150,8 +150,7 @@ static void check_argument(verifier *v, const ir_operand *operand, const ir_var 
              category(operand->expr->dtype) == category(param->type.dtype);
         break;
     case IR_TENSOR:
-        ok = operand->kind == IR_OPERAND_VAR &&
-             (operand->var->type.kind == IR_TENSOR || operand->var->type.kind == IR_WINDOW);
+        ok = operand->kind == IR_OPERAND_VAR && ir_is_memory(operand->var->type.kind);
         break;
     case IR_WINDOW:
         ok = operand->kind == IR_OPERAND_VAR && operand->var->type.kind == IR_WINDOW;

@@ -2,6 +2,7 @@
  * time are in lanes of their own, the lowest that is free. */
 #include "sched/sched_internal.h"
 
+#include "base/bits.h"
 #include "base/os.h"
 
 #include <sched.h>
@@ -39,7 +40,7 @@ void note_ended(sched *s, pld_core *core)
         return;
     core->ended_ns = os_now_ns();
     if (core->lane >= 0)
-        s->lanes[core->lane / 64] &= ~(UINT64_C(1) << core->lane % 64);
+        bits_remove(s->lanes, core->lane);
 }
 
 void sched_note_phase(sched *s, trace_phase phase, int64_t began_ns, int32_t tasks)

@@ -6,6 +6,7 @@
 #include "trace/trace.h"
 
 #include "base/alloc.h"
+#include "base/bits.h"
 #include "runtime/conflict.h"
 
 #include <string.h>
@@ -180,7 +181,7 @@ static int64_t words_for(int64_t tasks)
 
 static bool comes_before(const building *b, int64_t earlier, int64_t later)
 {
-    return (b->before[later][earlier / 64] >> earlier % 64 & 1) != 0;
+    return bits_have(b->before[later], earlier);
 }
 
 static void add_edge(building *b, trace_edge edge)
@@ -189,7 +190,7 @@ static void add_edge(building *b, trace_edge edge)
     const uint64_t *theirs = b->before[edge.earlier];
     for (int64_t i = 0; i < words_for(edge.earlier); ++i)
         mine[i] |= theirs[i];
-    mine[edge.earlier / 64] |= UINT64_C(1) << edge.earlier % 64;
+    bits_add(mine, edge.earlier);
     vec_push(b->run->a, &b->graph.edges, edge);
 }
 
