@@ -37,10 +37,10 @@ static bool bind_keyword(lowering *fl, call_site *site, const syntax_keyword *ke
     } else if (strcmp(name, "attrs") == 0) {
         return true; /* hints for hardware schedulers */
     } else if (strcmp(name, "device") != 0) {
-        const char *names[PYPTO_MAX_RANKS];
-        int64_t count = 0;
-        for (int64_t i = 0; i < callee->params.count && i < PYPTO_MAX_RANKS; i++)
-            names[count++] = callee->params.items[i].name;
+        const int64_t count = callee->params.count;
+        const char **names = arena_array(fl->a, const char *, count);
+        for (int64_t i = 0; i < count; i++)
+            names[i] = callee->params.items[i].name;
         const char *near = nearest_word(name, names, count);
         report(fl->fe, DIAG_BAD_CALL, keyword->span,
                near == NULL ? "pass the function's own parameters, and device= from the host"
