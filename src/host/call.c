@@ -3,22 +3,18 @@
  * The host function runs on a fiber of the calling thread, so that a call of its that fails can
  * leave it as kernels are left; then the host waits. One wait serves completion, failure, deadlock,
  * death of a worker and Ctrl-C (process/waiting.h). A failed call is poisoned; it is over when
- * every rank has acknowledged. A rank that has used GRACE_CPU_MS without doing so computes without
- * device calls: it is killed and the set closed. (Threads cannot be killed; there the host waits for
- * them.) What a SubWorker runs is let to its end, unless the user presses Ctrl-C: then it is killed, and the set
+ * every rank has acknowledged. A rank that does not answer (grace.h), because it computes without device calls,
+ * is killed and the set closed. (Threads cannot be killed; there the host waits for them.) What a SubWorker runs is let to its end, unless the user presses Ctrl-C: then it is killed, and the set
  * lives on. */
 #include "base/alloc.h"
 #include "base/os.h"
+#include "host/grace.h"
 #include "host/host.h"
 #include "process/waiting.h"
 #include "sched/sched.h"
 
 #include <fenv.h>
 
-/* A rank's own time counts, because on a busy machine an innocent one may not run for long. One that
- * gets nowhere without using any, stopped or asleep in hand-written C, has GRACE_MS. */
-#define GRACE_CPU_MS 50
-#define GRACE_MS 2000
 /* A function of a SubWorker that has been cancelled by Ctrl-C has that long. */
 #define GRACE_SUB_MS 200
 /* Times the host gives its CPU to the ranks before it sleeps: short calls end meanwhile, and going
@@ -170,26 +166,24 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
     return status;
 }
 
-/* What is left of the grace of the ranks that have not acknowledged, by their use of the CPU since `used`
- * was read. */
-static int64_t cpu_left_ns(const pld_host *host, const int64_t *used)
-{
-    const pypto_worker *w = host->w;
-    int64_t left = INT64_MAX;
-    for (int32_t rank = 0; rank < process_count(w); ++rank) {
-        if (acknowledged(host, rank))
-            continue;
-        const int64_t now = process_cpu_ns(&w->processes[rank]);
-        const int64_t mine = GRACE_CPU_MS * INT64_C(1000000) - (now - used[rank]);
-        if (now >= 0 && used[rank] >= 0 && mine < left)
-            left = mine;
-    }
-    return left;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* What is left of the grace of the ranks that have not acknowledged. */
+static int64_t grace_of_ranks(const pld_host *host, grace *graces)
+{
+    const pypto_worker *w = host->w;
+    const int64_t now = os_now_ns();
+    int64_t left = INT64_MAX;
+    for (int32_t rank = 0; rank < process_count(w); ++rank) {
+        const process *p = &w->processes[rank];
+        if (!acknowledged(host, rank))
+            left =
+                least(left, grace_left(&graces[rank], process_cpu_ns(p), process_is_idle(p), now));
+    }
+    return left;
 }
 
 /* Poisons the call and waits until everybody has dropped it. False when a rank is dead or does not
@@ -200,10 +194,9 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
     segment_poison(&w->seg, host->call);
     const int64_t began = os_now_ns();
     int64_t subs_until = cancelled ? began + GRACE_SUB_MS * INT64_C(1000000) : INT64_MAX;
-    const bool killable = process_count(w) > 0;
-    int64_t used[PYPTO_MAX_RANKS];
+    grace graces[PYPTO_MAX_RANKS];
     for (int32_t rank = 0; rank < process_count(w); ++rank)
-        used[rank] = process_cpu_ns(&w->processes[rank]);
+        grace_begin(&graces[rank], process_cpu_ns(&w->processes[rank]), began);
     uint32_t signals = host_relay_begin(w->event);
     bool drained = false;
     for (;;) {
@@ -214,10 +207,8 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
         for (int32_t rank = 0; rank < process_count(w); ++rank)
             dead = dead || process_dead(&w->processes[rank]);
         const int64_t now = os_now_ns();
-        int64_t left = INT64_MAX;
-        if (!ranks_acknowledged(host))
-            left = least(cpu_left_ns(host, used), began + GRACE_MS * INT64_C(1000000) - now);
-        if (drained || dead || (killable && left <= 0)) {
+        int64_t left = grace_of_ranks(host, graces);
+        if (drained || dead || left <= 0) {
             drained = drained && !dead;
             break;
         }
@@ -227,13 +218,8 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
             continue;
         }
         left = least(left, subs_until == INT64_MAX ? INT64_MAX : subs_until - now);
-        /* The ranks need at least that long to use up what they have left. */
-        const unsigned wake =
-            call_wait_for_news(w,
-                               !killable           ? GRACE_MS
-                               : left == INT64_MAX ? -1
-                                                   : (int32_t)((left + 999999) / 1000000),
-                               &signals);
+        const unsigned wake = call_wait_for_news(
+            w, left == INT64_MAX ? -1 : (int32_t)((left + 999999) / 1000000), &signals);
         if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && workers_interrupted(w))
             subs_until = os_now_ns() + GRACE_SUB_MS * INT64_C(1000000);
     }

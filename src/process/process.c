@@ -226,6 +226,19 @@ int64_t process_cpu_ns(const process *p)
     return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
+bool process_is_idle(const process *p)
+{
+    char path[32];
+    char text[256];
+    format_text(path, sizeof path, "/proc/%lld/stat", (long long)p->pid);
+    int fd = p->pid > 0 && !p->reaped ? os_open_read(path) : -1;
+    const ssize_t count = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    os_close(&fd);
+    text[count > 0 ? count : 0] = '\0';
+    const char *state = strrchr(text, ')'); /* the name before it may hold anything */
+    return state == NULL || strlen(state) < 3 || strchr("RD", state[2]) == NULL;
+}
+
 void process_send_kill(process *p)
 {
     if (reap(p, WNOHANG))

@@ -45,6 +45,9 @@ bool process_dead(process *p);
 /* CPU time that it has used, in nanoseconds; -1 when that is not known. */
 int64_t process_cpu_ns(const process *p);
 
+/* Whether it sleeps or is stopped, instead of running or waiting for a CPU, memory or a disk; also when that is not known. */
+bool process_is_idle(const process *p);
+
 /* SIGKILL, without waiting for the end. */
 void process_send_kill(process *p);
 

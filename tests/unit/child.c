@@ -17,7 +17,7 @@ int child_run(void (*body)(void))
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(30);
+        alarm(PATIENCE_S);
         body();
         _exit(0);
     }

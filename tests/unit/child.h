@@ -5,8 +5,13 @@
 
 #include <stdint.h>
 
+/* How long a test waits for what has to come. It only matters when something is broken, and so it is more than
+ * the busiest machine needs. */
+#define PATIENCE_S 600
+#define PATIENCE_MS (1000 * PATIENCE_S)
+
 /* Runs `body` in a forked child: 0 when it returns, 1 when a CHILD_CHECK failed, 128 + signal when
- * it was killed, as it is after 30 seconds. cmocka's assertions do not work in there. */
+ * it was killed, as it is after PATIENCE_S. cmocka's assertions do not work in there. */
 int child_run(void (*body)(void));
 
 /* In the child: when it does not hold, prints it with the values and ends the child. */

@@ -113,6 +113,9 @@ static int play_worker(const char *title)
     parent_prepare_signals();
     if (strcmp(title, "sleep") == 0)
         sleep_forever();
+    if (strcmp(title, "spin") == 0 && write(3, "s", 1) == 1)
+        for (volatile int64_t i = 0;; i = i + 1)
+            ;
     if (strncmp(title, "exit ", 5) == 0)
         return atoi(title + 5);
     return echo_worker(3);
@@ -149,13 +152,13 @@ static channel_result exchange(process *p, uint32_t type)
 {
     if (channel_send(p->channel, type, "ping", 5, NULL, 0) != CHANNEL_OK)
         return CHANNEL_ERROR;
-    channel_result result = channel_receive(p->channel, 20000, &message);
+    channel_result result = channel_receive(p->channel, PATIENCE_MS, &message);
     return result == CHANNEL_OK && message.type != type ? CHANNEL_ERROR : result;
 }
 
 static bool wait_dead(process *p)
 {
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < PATIENCE_MS; i++) {
         if (process_dead(p))
             return true;
         usleep(1000);
@@ -179,7 +182,7 @@ static void a_spawned_worker_answers_and_ends(void **state)
     assert_int_equal(exchange(&p, 9), CHANNEL_OK);
     assert_string_equal(message.payload, "ping");
     assert_false(process_dead(&p));
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     assert_true(p.reaped);
     assert_int_equal(p.exit_code, 9);
     assert_int_equal(p.exit_signal, 0);
@@ -199,7 +202,7 @@ static void exit_codes_are_reported(void **state)
     assert_true(wait_dead(&p));
     assert_int_equal(p.exit_code, 3);
     assert_end(&p, "exit code 3");
-    assert_int_equal(channel_receive(p.channel, 20000, &message), CHANNEL_CLOSED);
+    assert_int_equal(channel_receive(p.channel, PATIENCE_MS, &message), CHANNEL_CLOSED);
     process_close(&p, 0);
 }
 
@@ -232,7 +235,7 @@ static void handle(int number)
 
 static const worker_facts *receive_facts(int channel)
 {
-    CHILD_EQUAL(channel_receive(channel, 20000, &message), CHANNEL_OK);
+    CHILD_EQUAL(channel_receive(channel, PATIENCE_MS, &message), CHANNEL_OK);
     CHILD_EQUAL(message.bytes, sizeof(worker_facts));
     static worker_facts facts;
     memcpy(&facts, message.payload, sizeof facts);
@@ -265,8 +268,8 @@ static void spawn_from_a_messy_process(void)
         CHILD_EQUAL(facts->ignored[number], 0);
     }
     CHILD_EQUAL(facts->handled[SIGUSR1], 0);
-    process_close(&p, 20000);
-    process_close(&other, 20000);
+    process_close(&p, PATIENCE_MS);
+    process_close(&other, PATIENCE_MS);
     CHILD_EQUAL(p.exit_code, 0);
     CHILD_EQUAL(child_count_fds(), 4); /* with the one for reports */
 }
@@ -290,7 +293,7 @@ static void spawn_with_closed(int first)
     const worker_facts *facts = receive_facts(p.channel);
     CHILD_EQUAL(facts->fds, 15);
     CHILD_EQUAL(facts->standard_is_null, first == 0);
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     CHILD_EQUAL(p.exit_code, 0);
     for (int fd = first; fd < 3; fd++)
         CHILD_EQUAL(fcntl(fd, F_GETFD), -1);
@@ -316,7 +319,7 @@ static void spawn_with_standard_close_on_exec(void)
     process p;
     CHILD_CHECK(status_ok(process_spawn(self, "facts", &p)));
     CHILD_EQUAL(receive_facts(p.channel)->fds, 15);
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
 }
 
 static void closed_standard_descriptors_become_dev_null(void **state)
@@ -338,7 +341,7 @@ static void a_starting_worker_survives_ctrl_c(void **state)
         assert_int_equal(exchange(&p, 0), CHANNEL_OK);
         assert_int_equal(kill((pid_t)p.pid, SIGINT), 0);
         assert_int_equal(exchange(&p, 0), CHANNEL_OK);
-        process_close(&p, 20000);
+        process_close(&p, PATIENCE_MS);
         assert_end(&p, "exit code 0");
     }
 }
@@ -366,6 +369,29 @@ static void kill_ends_a_worker(void **state)
     assert_int_equal(kill((pid_t)p.pid, SIGSEGV), 0);
     assert_true(wait_dead(&p));
     assert_end(&p, "signal 11 (SIGSEGV)");
+    process_close(&p, 0);
+}
+
+static void a_process_that_sleeps_or_is_stopped_is_idle(void **state)
+{
+    (void)state;
+    process p = start("echo");
+    assert_int_equal(exchange(&p, 0), CHANNEL_OK);
+    while (!process_is_idle(&p)) /* on the way to its wait for the next message */
+        usleep(1000);
+    assert_int_equal(kill((pid_t)p.pid, SIGSTOP), 0);
+    siginfo_t info;
+    assert_int_equal(waitid(P_PID, (id_t)p.pid, &info, WSTOPPED | WNOWAIT), 0);
+    assert_true(process_is_idle(&p));
+    process_kill(&p);
+    process_close(&p, 0);
+
+    p = start("spin");
+    char byte;
+    assert_int_equal(read(p.channel, &byte, 1), 1);
+    assert_false(process_is_idle(&p));
+    process_kill(&p);
+    assert_true(process_is_idle(&p)); /* not known */
     process_close(&p, 0);
 }
 
@@ -397,9 +423,7 @@ static void a_worker_that_does_not_end_is_killed(void **state)
             os_close(&p.pidfd); /* as on a kernel that forbids them */
         int64_t begin = os_now_ns();
         process_close(&p, 60);
-        int64_t passed = os_now_ns() - begin;
-        assert_true(passed >= 60 * (int64_t)1000000);
-        assert_true(passed < 10 * (int64_t)1000000000);
+        assert_true(os_now_ns() - begin >= 60 * (int64_t)1000000);
         assert_end(&p, "signal 9 (SIGKILL)");
     }
 }
@@ -411,7 +435,7 @@ static void everything_works_without_pidfds(void **state)
     os_close(&p.pidfd);
     assert_int_equal(exchange(&p, 4), CHANNEL_OK);
     assert_false(process_dead(&p));
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     assert_end(&p, "exit code 4");
     p = start("sleep");
     os_close(&p.pidfd);
@@ -430,7 +454,7 @@ static void copies_of_the_channel_do_not_delay_the_end(void **state)
     pid_t user_child = fork();
     if (user_child == 0)
         sleep_forever();
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     kill(user_child, SIGKILL);
     waitpid(user_child, NULL, 0);
     assert_end(&p, "exit code 2");
@@ -443,7 +467,7 @@ static void work_with_ignored_children(void)
     CHILD_CHECK(status_ok(process_spawn(self, "echo", &p)));
     CHILD_EQUAL(exchange(&p, 3), CHANNEL_OK);
     CHILD_CHECK(!process_dead(&p));
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     CHILD_CHECK(p.reaped);
     CHILD_EQUAL(p.exit_code, -1);
     CHILD_EQUAL(p.exit_signal, 0);
@@ -523,7 +547,7 @@ static void a_forked_worker_answers_and_ends(void **state)
     assert_int_equal(exchange(&p, 42), CHANNEL_OK);
     assert_int_equal(kill((pid_t)p.pid, SIGINT), 0);
     assert_int_equal(exchange(&p, 42), CHANNEL_OK);
-    process_close(&p, 20000);
+    process_close(&p, PATIENCE_MS);
     assert_end(&p, "exit code 42");
     assert_int_equal(touched, 0);
 }
@@ -561,8 +585,8 @@ static void fork_from_a_messy_process(void)
     CHILD_EQUAL(sigismember(&after, SIGUSR2), 1);
     CHILD_EQUAL(sigismember(&after, SIGTERM), 0);
     CHILD_CHECK(others[0].channel > 2 && fcntl(others[0].channel, F_GETFD) >= 0);
-    process_close(&p, 20000);
-    process_close(&others[0], 20000);
+    process_close(&p, PATIENCE_MS);
+    process_close(&others[0], PATIENCE_MS);
     CHILD_EQUAL(p.exit_code, 0);
     CHILD_EQUAL(others[0].exit_code, 0);
     CHILD_EQUAL(child_count_fds(), 4); /* with the one for reports */
@@ -592,7 +616,7 @@ static void a_forked_child_of_the_user_disowns(void **state)
     inherited = start("echo");
     assert_int_equal(child_run(disown_in_a_forked_child), 0);
     assert_int_equal(exchange(&inherited, 1), CHANNEL_OK); /* untouched */
-    process_close(&inherited, 20000);
+    process_close(&inherited, PATIENCE_MS);
     assert_end(&inherited, "exit code 1");
 }
 
@@ -602,7 +626,7 @@ static void *spawn_repeatedly(void *stop)
         process p;
         pypto_status status = process_spawn(self, "echo", &p);
         CHILD_CHECK(status_ok(status));
-        process_close(&p, 20000);
+        process_close(&p, PATIENCE_MS);
     }
     return NULL;
 }
@@ -733,6 +757,7 @@ int main(int argc, char **argv)
         PROCESS_TEST(closed_standard_descriptors_become_dev_null),
         PROCESS_TEST(a_starting_worker_survives_ctrl_c),
         PROCESS_TEST(kill_ends_a_worker),
+        PROCESS_TEST(a_process_that_sleeps_or_is_stopped_is_idle),
         PROCESS_TEST(descriptions_of_odd_ends),
         PROCESS_TEST(a_worker_that_does_not_end_is_killed),
         PROCESS_TEST(everything_works_without_pidfds),
