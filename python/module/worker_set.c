@@ -70,6 +70,9 @@ static bool await_lock(PyThread_type_lock lock, int64_t timeout_us, bool *taken)
 {
     const int64_t deadline = timeout_us < 0 ? 0 : os_now_ns() / 1000 + timeout_us;
     for (;;) {
+        /* One that came before, while the library had this thread, does not interrupt the wait. */
+        if (PyErr_CheckSignals() < 0)
+            return false;
         int64_t left = timeout_us < 0 ? -1 : deadline - os_now_ns() / 1000;
         PyLockStatus answer;
         if (timeout_us >= 0 && left < 0)
@@ -78,8 +81,6 @@ static bool await_lock(PyThread_type_lock lock, int64_t timeout_us, bool *taken)
         Py_END_ALLOW_THREADS *taken = answer == PY_LOCK_ACQUIRED;
         if (answer != PY_LOCK_INTR)
             return true;
-        if (PyErr_CheckSignals() < 0)
-            return false;
     }
 }
 

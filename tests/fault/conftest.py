@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from processes import PATIENCE
 
 # A program whose kernel body is given by the test. `MODE` lets ranks differ: it is the rank.
 SCRIPT = '''
@@ -111,9 +112,9 @@ class Script:
                 process.kill()
                 process.wait()
 
-    def run(self, timeout=60, command=None, **env):
+    def run(self, command=None, **env):
         process = self.start(command=command, **env)
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err
 
 

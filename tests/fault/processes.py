@@ -1,9 +1,14 @@
 """Watching the processes of a script: which workers it has, and that they end."""
 
 import os
+import select
 import signal
 import time
 from pathlib import Path
+
+# Seconds to wait for what has to come. They only matter when something is broken, and so they are more than the busiest
+# machine needs.
+PATIENCE = 600
 
 
 def workers_of(pid):
@@ -23,44 +28,46 @@ def workers_of(pid):
     return found
 
 
-def wait_for_workers(pid, ranks, seconds=30):
+def wait_for_workers(pid, ranks):
     """Waits until the script has all its workers and they are past starting; returns their pids."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = workers_of(pid)
-        if len(found) == ranks:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(f"{ranks} workers did not start: {workers_of(pid)}")
+    until(lambda: len(workers_of(pid)) == ranks, f"{ranks} workers")
+    return workers_of(pid)
 
 
 def wait_for_line(process, text):
     """Reads the script's output up to a line that contains `text`, and no further: communicate() would not find what is
     in the buffer of the stream."""
     line = b""
-    while byte := os.read(process.stdout.fileno(), 1):
+    out = process.stdout.fileno()
+    while select.select([out], [], [], PATIENCE)[0] and (byte := os.read(out, 1)):
         line += byte
         if byte != b"\n":
             continue
         if text in line.decode():
             return line.decode()
         line = b""
+    process.kill()
     raise AssertionError(f"{text!r} was not printed: {process.stderr.read()}")
 
 
-def until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
+def until(condition, what="what should come"):
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, "it does not come"
+        assert time.monotonic() < deadline, f"not seen: {what}"
         time.sleep(0.01)
 
 
-def wait_until_it_sleeps(pid, seconds=30):
+def state_of(pid):
+    """The letter of the main thread of a process; "" when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def wait_until_it_sleeps(pid):
     """Waits until the main thread of a process, which does nothing but compute and wait, waits."""
-    deadline = time.monotonic() + seconds
-    while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
-        assert time.monotonic() < deadline, f"{pid} does not wait"
-        time.sleep(0.01)
+    until(lambda: state_of(pid) == "S", f"{pid} waits")
 
 
 def wait_until_it_runs(process, ranks):
@@ -70,23 +77,16 @@ def wait_until_it_runs(process, ranks):
         left.discard(wait_for_line(process, "RUNNING").strip())
 
 
-def wait_for_death(pids, seconds=10):
+def wait_for_death(pids):
     """Waits until the processes have ended, reaped or not."""
-    deadline = time.monotonic() + seconds
     for pid in pids:
-        while os.path.exists(f"/proc/{pid}") and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
-            assert time.monotonic() < deadline, f"{pid} lives on"
-            time.sleep(0.01)
+        until(lambda: state_of(pid) in ("", "Z"), f"the end of {pid}")
 
 
-def assert_all_gone(pids, seconds=10):
+def assert_all_gone(pids):
     """No process of these is left (a zombie counts as gone only when reaped)."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"left: {[pid for pid in pids if os.path.exists(f'/proc/{pid}')]}")
+    for pid in pids:
+        until(lambda: state_of(pid) == "", f"{pid} has ended and is reaped")
 
 
 SIGNAL_NAMES = {signal.SIGKILL: "SIGKILL", signal.SIGSEGV: "SIGSEGV"}

@@ -3,12 +3,11 @@ and no process is left."""
 
 import os
 import signal
-import time
 import uuid
 from pathlib import Path
 
 import pytest
-from processes import wait_for_line
+from processes import PATIENCE, until, wait_for_line
 
 MARK = "PYPTO_TEST_MARK"  # everything that a script starts inherits it
 # Never ends; says when it runs.
@@ -68,13 +67,10 @@ def ends():
             wait_for_line(process, line)
             if send is not None:
                 process.send_signal(send)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
-        deadline = time.monotonic() + 30
-        while marked(mark):
-            assert time.monotonic() < deadline, f"left: {marked(mark)}"
-            time.sleep(0.01)
+        until(lambda: not marked(mark), f"all of {mark} has ended")
         said = [text for text in out.splitlines() if line not in text]
         return process.returncode, said, err.splitlines()[-1:]
 

@@ -5,7 +5,18 @@ import signal
 import time
 
 import pytest
-from processes import SIGNAL_NAMES, assert_all_gone, wait_for_death, wait_for_line, wait_for_workers, wait_until_it_runs, wait_until_it_sleeps, workers_of
+from processes import (
+    PATIENCE,
+    SIGNAL_NAMES,
+    assert_all_gone,
+    until,
+    wait_for_death,
+    wait_for_line,
+    wait_for_workers,
+    wait_until_it_runs,
+    wait_until_it_sleeps,
+    workers_of,
+)
 
 WAIT_FOR_NOBODY = "pld.system.wait(signal, [me, 0], 7, cmp=pld.WaitCmp.Ge)  # nobody"
 COMPUTE = """
@@ -37,13 +48,13 @@ pld.tensor.broadcast(data, signal, root=1)  # joining
 """
 COLLECTIVES = """
 pl.printf("RUNNING\\n")
-for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
+for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT64)):
     pld.tensor.allreduce(data, signal)  # joining
     pld.tensor.barrier(signal)
 """
 BROADCASTS = """
 pl.printf("RUNNING\\n")
-for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
+for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT64)):
     pld.tensor.broadcast(data, signal, root=pl.cast(i % n, pl.INT32))  # joining
 """
 BARRIER = """
@@ -115,16 +126,13 @@ def test_a_computing_rank_is_no_deadlock(script):
             pld.system.wait(signal, [1, 0], 1, cmp=pld.WaitCmp.Ge)
         """,
         """
-        start = time.monotonic()
         run()
-        print("DONE", time.monotonic() - start, outputs[0].sum())
+        print("DONE", outputs[0].sum())
         """,
     )
-    code, out, err = s.run(timeout=300)
+    code, out, err = s.run()
     assert code == 0, err
-    words = out.split()
-    assert words[0] == "DONE" and float(words[2]) == 64
-    assert float(words[1]) > 0.2  # it did compute for a while
+    assert out == "DONE 64.0\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
@@ -147,7 +155,7 @@ def test_a_killed_worker_is_reported_with_rank_signal_and_line(script, number, b
     if mark != "# computing":
         wait_until_it_sleeps(pids[victim])
     os.kill(pids[victim], number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "RAISED WorkerDiedError True" in out
     assert f"rank {victim} (pid {pids[victim]}) died, signal {int(number)} ({SIGNAL_NAMES[number]})" in out
@@ -180,14 +188,14 @@ def test_ctrl_c_ends_the_call(script, body):
     for pid in [*pids.values(), process.pid]:  # the script last: its workers go with it
         os.kill(pid, signal.SIGINT)  # a terminal sends it to the whole group
     wait_for_line(process, "INTERRUPTED")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert_all_gone(pids.values())
 
 
 BETWEEN_COLLECTIVES = """
-inputs[:] = 2.0**30
+inputs[:] = 2.0**60
 print("GO", flush=True)  # what the ranks say from here on is of this call
 try:
     run()
@@ -216,7 +224,7 @@ def test_ctrl_c_between_collectives_leaves_usable_workers(script, transport, row
     pids = workers_of(process.pid)
     wait_until_it_runs(process, range(3))
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "RAISED KeyboardInterrupt" in out
     assert f"AGAIN {7 * 64 * 3}.0" in out and "AFTER False" in out
@@ -234,7 +242,7 @@ def test_a_rank_killed_between_collectives_is_replaced(script, victim, row):
     pids = wait_for_workers(process.pid, 3)
     wait_until_it_runs(process, range(3))
     os.kill(pids[victim], signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "RAISED WorkerDiedError" in out
     assert f"rank {victim} (pid {pids[victim]}) died, signal 9 (SIGKILL)" in out
@@ -285,15 +293,16 @@ def test_workers_idle_without_cpu_and_end_with_the_script(script):
     wait_for_line(process, "GO")
     pids = wait_for_workers(process.pid, 2)
 
-    def ticks():
-        fields = [open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split() for pid in pids.values()]
-        return sum(int(f[11]) + int(f[12]) for f in fields)
+    def ran():
+        """How often they have been given a CPU, and for how long."""
+        return [open(f"/proc/{pid}/schedstat").read().split()[::2] for pid in pids.values()]
 
-    for pid in pids.values():
-        wait_until_it_sleeps(pid)
-    before = ticks()
-    time.sleep(1.0)
-    assert ticks() - before <= 1
+    def idle_for_a_second():
+        before = ran()
+        time.sleep(1.0)
+        return ran() == before
+
+    until(idle_for_a_second, "a second in which no worker runs")
     process.communicate(input="")
     assert process.returncode == 0
     assert_all_gone(pids.values())
@@ -329,7 +338,7 @@ def test_an_idle_set_that_was_killed_is_replaced(script):
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     wait_for_death(pids)
-    out, err = process.communicate(input="\n", timeout=30)
+    out, err = process.communicate(input="\n", timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "AGAIN 128.0" in out
 
@@ -355,7 +364,7 @@ def test_calls_from_several_threads(script):
         print("RESULTS", len(results), all(results))
         """,
     )
-    code, out, err = s.run(timeout=120)
+    code, out, err = s.run()
     assert code == 0, err
     assert "RESULTS 80 True" in out
 

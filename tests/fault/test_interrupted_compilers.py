@@ -10,7 +10,7 @@ import signal
 import textwrap
 
 import pytest
-from processes import until, wait_for_line
+from processes import PATIENCE, until, wait_for_line
 
 # `first` is what it does before it says that it runs, and `others` the numbers of other processes. Behind -o stands the object's name.
 COMPILER = """\
@@ -140,7 +140,7 @@ def test_ctrl_c_of_the_script_ends_the_compiler(script, compiler, tmp_path, what
     os.kill(process.pid, signal.SIGINT)
     assert wait_for_line(process, "INTERRUPTED")
     assert not any(map(lives, pids))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert out.split() == ["GOOD", "True"], err
     assert process.returncode == 0, err
     assert left_in(tmp_path / "tmp") == []
@@ -154,7 +154,7 @@ def test_nothing_is_in_the_cache_afterwards(script, compiler, tmp_path):
     process = s.start(group=True, **environment(tmp_path, cc))
     cc.wait_until_it_runs(process)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert out.split() == ["INTERRUPTED"], err
     assert left_in(tmp_path / "tmp") == left_in(tmp_path / "cache") == []
 
@@ -166,7 +166,7 @@ def test_a_deaf_compiler_and_its_helpers_are_killed(script, compiler, tmp_path):
     pids = cc.wait_until_it_runs(process)
     assert len(pids) == 2
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert out.split() == ["INTERRUPTED"], err
     until(lambda: not any(map(lives, pids)))
 
@@ -180,5 +180,5 @@ def test_the_compiler_goes_on_when_the_handler_raises_nothing(script, compiler, 
     os.kill(process.pid, signal.SIGINT)
     wait_for_line(process, "HANDLED")
     cc.let_it_go_on()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (out.split(), process.returncode) == (["True"], 0), err

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from processes import assert_all_gone, until, wait_for_line, wait_until_it_runs, wait_until_it_sleeps
+from processes import PATIENCE, assert_all_gone, until, wait_for_line, wait_until_it_runs, wait_until_it_sleeps
 
 BARRIER = """
 for peer in pl.range(n):
@@ -19,7 +19,7 @@ for src in pl.range(n):
 COMPUTE = """
 if pl.read(inp, [0, 0]) > 1000.0:
     pl.printf("RUNNING\\n")
-for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT32)):
+for i in pl.range(pl.cast(pl.read(inp, [0, 0]), pl.INT64)):
     acc = pl.mul(acc, 0.9999999)
 """
 HELPERS = """
@@ -84,7 +84,7 @@ def test_threads_that_are_busy(script, kind, transport):
         "try:\n" + "".join(f"    {line}\n" for line in ALL_KINDS.strip().splitlines()) + "finally:\n    stop = True\n"
         "for t in threads: t.join()\nshutdown()\nprint('LEFT', left())",
     )
-    code, out, err = s.run(timeout=120, PYPTO_TRANSPORT=transport)
+    code, out, err = s.run(PYPTO_TRANSPORT=transport)
     assert code == 0, err
     assert "PREPARED True True" in out and "SUBMITTED [None, None] True" in out and "ONE-SHOT True" in out
     assert "LEFT (0, 0)" in out
@@ -131,7 +131,7 @@ shutdown()
 print("LEFT", left())
 """,
     )
-    code, out, err = s.run(timeout=60, PYPTO_TRANSPORT=transport)
+    code, out, err = s.run(PYPTO_TRANSPORT=transport)
     assert code == 0, err
     assert "CHILD 0" in out and "RESULT True True True" in out and "LEFT (0, 0)" in out
     assert "Traceback" not in err
@@ -162,7 +162,7 @@ if __name__ == "__main__":
         good(worker)
         results = pool.map_async(job, range(4)) if hasattr(pool, "map_async") else pool.map(job, range(4))
         print("OURS", good(worker, 20))
-        print("THEIRS", results.get(90) if hasattr(results, "get") else list(results))
+        print("THEIRS", results.get() if hasattr(results, "get") else list(results))
         if hasattr(pool, "close"):
             pool.close()
             pool.join()
@@ -173,7 +173,7 @@ if __name__ == "__main__":
         print("MAPS", left()[1])
 """,
     )
-    code, out, err = s.run(timeout=120)
+    code, out, err = s.run()
     assert code == 0, err
     assert "OURS True" in out and "THEIRS " + str([(k, True, True) for k in range(4)]) in out
     assert "LEFT (0, 0)" in out or "MAPS 0" in out
@@ -184,38 +184,50 @@ def test_other_threads_run_while_one_waits_and_sets_do_not_wait_for_each_other(s
         COMPUTE,
         HELPERS
         + """
-slow = np.full_like(inputs, 30_000_000)
-fast = np.zeros_like(inputs)
+endless = np.full_like(inputs, 2.0**60)
+short = np.zeros_like(inputs)
 with compiled.prepare() as one, compiled.prepare() as other:
-    one(fast, outputs), other(fast, outputs)
-    order, turns = [], 0
-    def long():
-        one(slow, np.zeros_like(slow))
-        order.append("slow")
-    t = threading.Thread(target=long)
+    one(short, outputs), other(short, outputs)
+    def short_calls():
+        sys.stdin.readline()
+        for k in range(5):
+            other(short, outputs)
+            print("SHORT", k, flush=True)
+    t = threading.Thread(target=short_calls)
     t.start()
-    while not one._native.pids or turns < 5:
-        other(fast, outputs)
-        order.append("fast")
-        turns += 1
+    try:
+        one(endless, outputs)
+    except KeyboardInterrupt:
+        print("INTERRUPTED", flush=True)
     t.join()
-print("ORDER", order[:5], order[-1])
 """,
     )
-    code, out, err = s.run(timeout=120)
-    assert code == 0, err
-    assert f"ORDER {['fast'] * 5} slow" in out
+    process = s.start()
+    wait_until_it_runs(process, range(2))
+    wait_until_it_sleeps(process.pid)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    for k in range(5):
+        wait_for_line(process, f"SHORT {k}")
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert out == "INTERRUPTED\n"
 
 
 STATES = {
     "run": "worker(inputs, outputs)",
     "submit of a third": "[worker.submit(compiled, inputs, np.zeros_like(outputs)) for _ in range(3)]",
     "result": "worker.submit(compiled, inputs, outputs).result()",
-    "wait with a limit": "worker.submit(compiled, inputs, outputs).wait(60)",
+    "wait with a limit": "worker.submit(compiled, inputs, outputs).wait(100000)",
     "done": """
 handle = worker.submit(compiled, inputs, outputs)
-while not handle.done:
-    pass
+try:
+    while not handle.done:
+        pass
+except KeyboardInterrupt:  # of this loop, not of the call
+    print("LOOKED", flush=True)
+    handle.result()
 """,
     "close": "worker.submit(compiled, inputs, outputs); worker.close()",
     "free": """
@@ -238,7 +250,7 @@ def theirs():
         print("THEIRS", type(error).__name__, flush=True)
 t = threading.Thread(target=theirs)
 t.start()
-time.sleep(0.05)
+sys.stdin.readline()  # it is the other thread's turn
 worker(inputs, outputs)
 """,
 }
@@ -254,7 +266,7 @@ def test_ctrl_c_in_every_state(script, state, transport):
         + f"""
 worker = compiled.prepare()
 worker(np.zeros_like(inputs), outputs), compiled(np.zeros_like(inputs), outputs)
-inputs[:] = 2.0**30
+inputs[:] = 2.0**60
 try:
     if True:
 {body}
@@ -282,11 +294,16 @@ print("LEFT", left())
     )
     process = s.start(PYPTO_TRANSPORT=transport)
     wait_until_it_runs(process, range(2))
-    if state != "done":  # which looks again and again
-        wait_until_it_sleeps(process.pid)
+    if state == "the turn of another thread":
+        process.stdin.write("\n")
+        process.stdin.flush()
+    if state == "done":  # looks again and again
+        os.kill(process.pid, signal.SIGINT)
+        wait_for_line(process, "LOOKED")
+    wait_until_it_sleeps(process.pid)
     os.kill(process.pid, signal.SIGINT)
     wait_for_line(process, "INTERRUPTED")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "NEXT True" in out and "LEFT (0, 0)" in out
     assert "Traceback" not in err
@@ -314,7 +331,7 @@ print("AFTER", (outputs == 1).all(), children)
     process = s.start(group=True, PYPTO_CC=str(compiler), PYPTO_CACHE_DIR=str(tmp_path / "cache"))
     until(started.exists)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert out == "INTERRUPTED\nAFTER True []\n"
 
@@ -351,7 +368,7 @@ shutdown()
 print("LEFT", left())
 """,
     )
-    code, out, err = s.run(timeout=120)
+    code, out, err = s.run()
     assert code == 0, err
     fds, maps, memory = map(int, out.split("GROWN ")[1].split()[:3])
     assert fds == 0 and maps <= 2 and memory < 2 << 20, out
@@ -400,13 +417,13 @@ shutdown()
 print("LEFT", left())
 """,
     )
-    code, out, err = s.run(timeout=60, PYPTO_TRANSPORT=transport)
+    code, out, err = s.run(PYPTO_TRANSPORT=transport)
     assert code == 0, err
     assert out.count("MEMORY True") == 6 and out.count("GOOD True") == 3 and "LEFT (0, 0)" in out
 
 
 def test_a_process_that_is_killed_in_a_call_leaves_nothing(script):
-    s = script(COMPUTE, HELPERS + 'worker = compiled.prepare()\ninputs[:] = 2.0**30\nh = worker.submit(compiled, inputs, outputs)\nprint("GO", *worker._native.pids, flush=True)\nh.result()')
+    s = script(COMPUTE, HELPERS + 'worker = compiled.prepare()\ninputs[:] = 2.0**60\nh = worker.submit(compiled, inputs, outputs)\nprint("GO", *worker._native.pids, flush=True)\nh.result()')
     process = s.start()
     pids = [int(word) for word in wait_for_line(process, "GO").split()[1:]]
     process.kill()

@@ -3,10 +3,9 @@ that was started is gone, and the next workers of the same process are good."""
 
 import os
 import signal
-import time
 
 import pytest
-from processes import assert_all_gone, wait_for_line
+from processes import PATIENCE, assert_all_gone, until, wait_for_line
 
 # A worker program in the place of the real one: what rank 1 does is given by the test, all others are good.
 PROGRAM = """#!/bin/sh
@@ -39,7 +38,7 @@ with compiled.prepare() as worker:
 print("NEXT", outputs.sum())
 shutdown()
 """
-PREPARE = "compiled.prepare(startup_timeout_s=3)"  # the good ones are up by then, however busy the machine
+PREPARE = "compiled.prepare(startup_timeout_s=%d)"
 ONE_SHOT = "compiled(inputs, outputs)"
 
 
@@ -71,20 +70,24 @@ def start(script, tmp_path, monkeypatch):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, out + err
     assert "LEFT [0, 0, 0]" in out and "NEXT 384.0" in out
     return out
 
 
 def test_a_worker_that_is_slow(start):
-    out = finish(start("exec sleep 100", PREPARE))
-    assert "RAISED DeviceError True" in out
-    assert "chip worker 1 (pid " in out and "did not become ready within 3s" in out
-    assert 3 <= float(out.split("SECONDS ")[1].split()[0])
+    for seconds in (3, 30, 300):
+        out = finish(start("exec sleep 10000", PREPARE % seconds))
+        assert "RAISED DeviceError True" in out
+        assert f"did not become ready within {seconds}s" in out
+        assert seconds <= float(out.split("SECONDS ")[1].split()[0])
+        if "chip worker 1 (pid " in out:
+            return  # else the machine is so busy that one of the others did not come up in time
+    raise AssertionError(out)
 
 
-@pytest.mark.parametrize("call", [PREPARE.replace("3", "50"), ONE_SHOT], ids=["prepared", "one-shot"])
+@pytest.mark.parametrize("call", [PREPARE % PATIENCE, ONE_SHOT], ids=["prepared", "one-shot"])
 @pytest.mark.parametrize(
     "does, words",
     [
@@ -101,26 +104,28 @@ def test_a_worker_that_ends_or_fails(start, does, words, call):
 
 def test_one_that_ends_is_told_while_another_is_slow(start):
     """Rank 1 is not the first that is waited for, and rank 0 would be waited for for ever."""
-    out = finish(start('exit 4 ;; *"rank 0 of"*) exec sleep 100', "compiled.prepare()"))
+    out = finish(start('exit 4 ;; *"rank 0 of"*) exec sleep 10000', "compiled.prepare()"))
     assert "chip worker 1 (pid " in out and "(exit code 4)" in out
 
 
 @pytest.mark.parametrize("call", ["compiled.prepare()", ONE_SHOT], ids=["prepared", "one-shot"])
 def test_ctrl_c_while_workers_start(start, call):
-    process = start("exec sleep 100", call)
+    process = start("exec sleep 10000", call)
     wait_for_line(process, "GO")
-    deadline, children = time.monotonic() + 30, []
-    while len(children) < 3:
-        assert time.monotonic() < deadline, children
-        children = [int(pid) for pid in open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()]
+
+    def children():
+        return [int(pid) for pid in open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()]
+
+    until(lambda: len(children()) == 3, "three workers")
+    started = children()
     os.kill(process.pid, signal.SIGINT)
     out = finish(process)
     assert "RAISED KeyboardInterrupt" in out
-    assert_all_gone(children)
+    assert_all_gone(started)
 
 
 def test_a_worker_program_that_cannot_be_run(start, tmp_path):
-    process = start("exit 0", PREPARE)
+    process = start("exit 0", PREPARE % PATIENCE)
     (tmp_path / "worker").chmod(0o600)
     out = finish(process)
     assert "RAISED DeviceError True" in out and "cannot start the worker process" in out

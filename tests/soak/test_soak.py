@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "fault"))
 from conftest import as_script, script  # noqa: E402, F401
-from processes import assert_all_gone, wait_for_line, wait_for_workers  # noqa: E402
+from processes import PATIENCE, assert_all_gone, wait_for_line, wait_for_workers  # noqa: E402
 from test_faults import BARRIER, CATCH, ONE_COMPUTES  # noqa: E402
 
 
@@ -21,7 +21,7 @@ def test_thirty_seconds_of_computing_are_no_deadlock(script):  # noqa: F811
     time.sleep(30)
     assert process.poll() is None
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert "RAISED KeyboardInterrupt" in out, out + err
     assert_all_gone(pids.values())
 
@@ -57,7 +57,7 @@ def test_a_hundred_kills_at_random_moments(script):  # noqa: F811
             os.kill(pids[rng.randrange(4)], signal.SIGKILL)
         except ProcessLookupError:
             continue
-    out, err = process.communicate(timeout=150)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
 
 
@@ -77,7 +77,7 @@ def test_a_hundred_thousand_calls_leak_nothing(script):  # noqa: F811
         print("LEAK", after[0] - before[0], after[1] - before[1])
         """,
     )
-    code, out, err = s.run(timeout=600)
+    code, out, err = s.run()
     assert code == 0, err
     kib, fds = map(int, out.split()[1:3])
     assert kib < 1024 and fds == 0

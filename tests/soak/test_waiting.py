@@ -72,7 +72,7 @@ def test_every_deadlock_is_found(script, name, transport):  # noqa: F811
         """,
         ranks=ranks,
     )
-    code, out, err = s.run(timeout=120, PYPTO_TRANSPORT=transport)
+    code, out, err = s.run(PYPTO_TRANSPORT=transport)
     assert code == 0, err
     assert out.split()[-2:] == ["FOUND", "200"]
 
@@ -111,6 +111,6 @@ def test_deadlocks_of_sleepers_are_found(script, transport):  # noqa: F811
         """,
         ranks=4,
     )
-    code, out, err = s.run(timeout=300, PYPTO_TRANSPORT=transport)
+    code, out, err = s.run(PYPTO_TRANSPORT=transport)
     assert code == 0, err
     assert out.split()[-2:] == ["WRONG", "0"]
