@@ -1,6 +1,6 @@
-/* What compiling costs without the C compiler: long functions and deep nests, from script to C. The limits
- * are far above what an idle machine needs and far below what a quadratic or exponential step
- * would take. Each script repeats one shape of code, so that a new quadratic step shows whatever it
+/* What compiling costs without the C compiler: long functions and deep nests, from script to C. The limits,
+ * in time of the CPU, are far above what a machine needs and far below what a quadratic or exponential step
+ * would take; on a busy machine, where caches are shared, one attempt of a few has to keep them. Each script repeats one shape of code, so that a new quadratic step shows whatever it
  * depends on: names, variables, branches, loops, tiles, handles. */
 #include "frontend_check.h"
 
@@ -45,6 +45,16 @@ static double compile_seconds(const char *source, const char *name)
                   (end - passed_at) * 1e3);
     lowered_free(&l);
     return end - start;
+}
+
+static void expect_cheap(const char *source, const char *name)
+{
+    double least = compile_seconds(source, name);
+    for (int attempt = 1; attempt < 5 && least >= LIMIT; attempt++) {
+        const double another = compile_seconds(source, name);
+        least = another < least ? another : least;
+    }
+    assert_true(least < LIMIT);
 }
 
 /* A kernel whose body repeats a few lines; in them, # is the number of the repetition. */
@@ -107,7 +117,7 @@ static void test_long_functions(void **state)
         arena *a = arena_create();
         arena_set_recovery(a, &memory_exhausted);
         const char *body = kernel(a, rows[i].before, rows[i].lines, rows[i].count);
-        assert_true(compile_seconds(around(a, body), rows[i].name) < LIMIT);
+        expect_cheap(around(a, body), rows[i].name);
         arena_destroy(a);
     }
 }
@@ -120,7 +130,7 @@ static void test_long_host_functions(void **state)
     text source = {.a = a};
     text_add(&source, HOST("    for r in pl.range(pld.world_size()):\n"));
     text_add(&source, kernel(a, "", "        c2(x[r], y[r], #, device=r)\n", 2000));
-    assert_true(compile_seconds(source.bytes, "dispatches") < LIMIT);
+    expect_cheap(source.bytes, "dispatches");
     arena_destroy(a);
 }
 
@@ -154,7 +164,7 @@ static void test_deep_nests(void **state)
             text_printf(&body, lines[k], d);
         }
         text_add(&body, "    pl.store(t, [0, 0], y)\n");
-        assert_true(compile_seconds(around(a, body.bytes), "nested loops") < LIMIT);
+        expect_cheap(around(a, body.bytes), "nested loops");
         arena_destroy(a);
     }
 }

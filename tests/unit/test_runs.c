@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "order.h"
 #include "worker_sets.h"
 
 /* What a kernel does before it writes `value` into its row: nothing, sleeps so many milliseconds, fails on
@@ -31,6 +31,8 @@ enum { OUT, BELL, VALUE, WHAT };
 static struct {
     _Atomic bool enough;
 } * told;
+
+static _Atomic pid_t waiter; /* a thread that is about to wait for a call */
 
 static void kernel(pld_core *core, const pld_arg *args)
 {
@@ -154,6 +156,13 @@ static void send(pypto_worker *w, request *r, int64_t value, int64_t what)
     assert_non_null(r->run);
 }
 
+/* Sends a call that does not end before told->enough. */
+static void send_endless(pypto_worker *w, request *r, int64_t value)
+{
+    told->enough = false;
+    send(w, r, value, COMPUTES);
+}
+
 static pypto_error_kind await(request *r)
 {
     bool over = false;
@@ -210,11 +219,12 @@ static void test_waiting_for_a_time(void **state)
     (void)state;
     pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, NULL);
     request r;
-    send(w, &r, 5, 200);
+    send_endless(w, &r, 5);
     bool over = true;
     need(pypto_run_wait(r.run, 1000000, &over));
     assert_false(over);
     assert_false(pypto_run_done(r.run));
+    told->enough = true;
     expect_done(&r, 5);
     pypto_worker_close(w);
 }
@@ -248,10 +258,9 @@ static void test_a_call_that_computes_outlives_failed_ones(void **state)
 {
     (void)state;
     for (int s = 0; s < START_COUNT; ++s) {
-        told->enough = false;
         pypto_worker *w = make_set(starts[s], 2, 0, NULL);
         request good, bad;
-        send(w, &good, 1, COMPUTES);
+        send_endless(w, &good, 1);
         for (int i = 0; i < 3; ++i) {
             send(w, &bad, 2, FAILS);
             assert_int_equal(await(&bad), PYPTO_ERROR_DEVICE);
@@ -283,6 +292,14 @@ static void test_both_fail_each_with_its_own_words(void **state)
     pypto_worker_close(w);
 }
 
+static void *end_it_when_another_waits(void *argument)
+{
+    (void)argument;
+    order_until_it_polls(&waiter);
+    told->enough = true;
+    return NULL;
+}
+
 /* The caller's tensors are copied when a call begins and back when it ends; so one that reads or overwrites what
  * another writes has to wait. */
 static void test_a_call_waits_for_one_that_writes_its_tensors(void **state)
@@ -290,15 +307,23 @@ static void test_a_call_waits_for_one_that_writes_its_tensors(void **state)
     (void)state;
     pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, NULL);
     request first, other, same;
-    send(w, &first, 1, 50);
+    send_endless(w, &first, 1);
     send(w, &other, 2, AT_ONCE);
     assert_false(pypto_run_done(first.run));
+    told->enough = true;
     expect_done(&other, 2);
+    expect_done(&first, 1);
+
+    send_endless(w, &first, 1);
+    pthread_t ender;
+    assert_int_equal(pthread_create(&ender, NULL, end_it_when_another_waits, NULL), 0);
+    atomic_store(&waiter, gettid());
     prepare(&same, 3, AT_ONCE);
     same.arguments[0].tensor.data = first.out;
     need(pypto_worker_submit(w, program, same.arguments, 3, &same.run));
     assert_int_equal(await(&same), PYPTO_ERROR_NONE);
     assert_int_equal(first.out[0], 3); /* of the later call, though the first took longer */
+    pthread_join(ender, NULL);
     assert_int_equal(await(&first), PYPTO_ERROR_NONE);
     assert_int_equal(first.out[0], 3);
     pypto_worker_close(w);
@@ -314,9 +339,9 @@ static void test_a_death_ends_all_that_is_in_flight(void **state)
 #endif
     pypto_worker *w = make_set(PYPTO_START_FORK, 2, 0, NULL);
     request first, second;
-    send(w, &first, 1, 20000);
-    send(w, &second, 2, 20000);
-    assert_int_equal(kill((pid_t)pypto_worker_pid(w, 1), SIGKILL), 0);
+    send_endless(w, &first, 1);
+    send_endless(w, &second, 2);
+    assert_int_equal(kill((pid_t)pypto_worker_pid(w, 0), SIGKILL), 0);
     assert_int_equal(await(&first), PYPTO_ERROR_WORKER_DIED);
     assert_int_equal(await(&second), PYPTO_ERROR_WORKER_DIED);
     assert_false(pypto_worker_usable(w));
@@ -384,14 +409,14 @@ static void test_an_interrupt_cancels_all(void **state)
     (void)state;
     pypto_worker *w = make_set(PYPTO_START_THREAD, 2, 0, interrupted);
     request first, second;
-    send(w, &first, 1, 50);
-    send(w, &second, 2, 50);
+    send_endless(w, &first, 1);
+    send_endless(w, &second, 2);
     interrupts = true;
     assert_int_equal(await(&first), PYPTO_ERROR_INTERRUPTED);
     interrupts = false;
     assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED);
-    send(w, &first, 3, 50);
-    send(w, &second, 4, 50);
+    send_endless(w, &first, 3);
+    send_endless(w, &second, 4);
     interrupts = true;
     assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED); /* the older one, too */
     interrupts = false;
@@ -429,38 +454,10 @@ static void test_threads_share_a_set(void **state)
     pypto_worker_close(shared);
 }
 
-static _Atomic pid_t waiter;
-
 static void *await_it(void *argument)
 {
     atomic_store(&waiter, gettid());
     return (void *)(intptr_t)await(argument);
-}
-
-#ifdef SYS_poll
-#define WAITS SYS_poll
-#else
-#define WAITS SYS_ppoll
-#endif
-
-/* Waits until that thread sleeps in poll(), as one does that waits for a call; for a while, where the system does not
- * tell. */
-static void until_it_polls(void)
-{
-    char path[64], line[32] = "";
-    bool told_of = true;
-    while (atomic_load(&waiter) == 0)
-        usleep(100);
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)atomic_exchange(&waiter, 0));
-    for (bool waits = false; told_of && !waits; waits = strtol(line, NULL, 10) == WAITS) {
-        usleep(100);
-        FILE *file = fopen(path, "re");
-        told_of = file != NULL && fgets(line, sizeof line, file) != NULL;
-        if (file != NULL)
-            fclose(file);
-        if (!told_of)
-            usleep(20000);
-    }
 }
 
 /* A thread that waits for a call keeps no other from submitting one, nor from cancelling both. */
@@ -468,13 +465,12 @@ static void test_a_call_is_submitted_while_another_thread_waits(void **state)
 {
     (void)state;
     for (int s = 0; s < START_COUNT; ++s) {
-        told->enough = false;
         pypto_worker *w = make_set(starts[s], 2, 0, NULL);
         request first, second;
-        send(w, &first, 1, COMPUTES);
+        send_endless(w, &first, 1);
         pthread_t waiting;
         assert_int_equal(pthread_create(&waiting, NULL, await_it, &first), 0);
-        until_it_polls(); /* or else it may not be there yet, which would be no test */
+        order_until_it_polls(&waiter); /* or else it may not be there yet, which would be no test */
         send(w, &second, 2, AT_ONCE);
         assert_false(pypto_run_done(first.run));
         told->enough = true;
@@ -483,11 +479,10 @@ static void test_a_call_is_submitted_while_another_thread_waits(void **state)
         assert_int_equal((intptr_t)kind, PYPTO_ERROR_NONE);
         expect_done(&second, 2);
 
-        told->enough = false;
-        send(w, &first, 3, COMPUTES);
+        send_endless(w, &first, 3);
         assert_int_equal(pthread_create(&waiting, NULL, await_it, &first), 0);
-        usleep(20000);
-        send(w, &second, 4, COMPUTES);
+        order_until_it_polls(&waiter);
+        send_endless(w, &second, 4);
         pypto_worker_cancel(w);
         assert_int_equal(await(&second), PYPTO_ERROR_INTERRUPTED);
         assert_int_equal(pthread_join(waiting, &kind), 0);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "child.h"
 #include "worker_sets.h"
 
 /* ---- boxes ---- */
@@ -230,7 +231,7 @@ static void wake(pld_core *core, const pld_tensor *data, const pld_tensor *signa
     while (pld_read_int(core, signal, PLD_AT(1, 0)) == 0) {
         sched_yield();
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec - start.tv_sec > 20)
+        if (now.tv_sec - start.tv_sec > PATIENCE_S)
             pld_fail(core, "write %d did not wake the peer", (int)mode);
     }
 }
