@@ -7,6 +7,7 @@ import os
 
 from .. import _core
 from .._jit import active_chip_worker, refuse_residents
+from .._pickling import NeverChanged
 from ..errors import RuntimeError as PyptoRuntimeError, TypeError as PyptoTypeError
 from .runnable import ParameterInfo, ParamInfo, Runnable
 
@@ -45,9 +46,14 @@ def extract_param_infos(program: Any, platform: str | None = None) -> list[Param
     return described(sources, entry, target, None).params
 
 
+_INSTEAD = "pickle its output_dir, and load it there: CompiledProgram.from_dir(output_dir)"
+
+
 class Orchestration(Runnable):
     """A per-device function that runs on one device, started without a host function:
     `compiled(*tensors)`."""
+
+    _instead = _INSTEAD
 
     def __call__(self, *args: Any, config: "RunConfig | None" = None) -> Any:
         """Runs it on one device: `config.device_id`, 0 without a config.
@@ -77,7 +83,7 @@ class Orchestration(Runnable):
         super()._run(args, device_ids, config)
 
 
-class CompiledProgram:
+class CompiledProgram(NeverChanged):
     """A program without a host function, ready to run on one device. Made by `ir.compile`, and by
     `compile` of a `@pl.jit` function.
 
@@ -90,6 +96,8 @@ class CompiledProgram:
     platform       what it was compiled for
     backend_type   what hardware that stands for: "Ascend910B" or "Ascend950"
     """
+
+    _instead = _INSTEAD
 
     def __init__(
         self, orchestrations: dict[str, Orchestration], program: Any, output_dir: Path

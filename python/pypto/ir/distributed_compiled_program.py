@@ -33,6 +33,7 @@ class DistributedCompiledProgram(Runnable):
     program   what it was compiled from; None for a function and after `from_dir`
     """
 
+    _instead = "pickle its output_dir, and load it there: DistributedCompiledProgram.from_dir(output_dir)"
     _per_rank = True
 
     def __init__(

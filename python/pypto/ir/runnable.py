@@ -10,6 +10,7 @@ from .. import _core
 from .._dtypes import DataType, host_zeros
 from .._jit import _lint_of, _settings_of, _title, sub_workers_of
 from .._misplaced import refuse_misplaced
+from .._pickling import NeverChanged
 from ..errors import TypeError as PyptoTypeError, ValueError as PyptoValueError
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -61,7 +62,7 @@ def zeros_like_these(args: tuple[Any, ...]) -> Any:
     return lambda p: host_zeros(library, p.shape, p.dtype)
 
 
-class Runnable:
+class Runnable(NeverChanged):
     """One program and how it is called.
 
     name           of the function that it starts with

@@ -19,6 +19,7 @@ from ..errors import (
     TypeError as PyptoTypeError,
     ValueError as PyptoValueError,
 )
+from .._pickling import OfThisProcess
 from ..ir.options import flag
 from . import _telling, sub_workers
 from ._numbers import is_finite, is_seconds
@@ -42,7 +43,7 @@ _LONGEST_WAIT_S = 4e9  # a century or so; its nanoseconds fit into 64 bits
 _PERSISTENT = {False: 0, "reset": 1, "keep": 2}  # pypto_persistence of worker.h
 
 
-class DistributedRunHandle:
+class DistributedRunHandle(OfThisProcess):
     """A call that may still be in flight. Made by `DistributedWorker.submit`; safe to use from any thread.
 
     It keeps the arguments alive until the call is over. Nobody needs to hold it: the call goes on without, and a
@@ -50,6 +51,7 @@ class DistributedRunHandle:
     """
 
     __slots__ = ("_run", "_worker", "_told")
+    _instead = "wait for it here, with result(), and pass on the outputs"
 
     def __init__(self, run: _core.Run, worker: DistributedWorker) -> None:
         self._run = run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from .._pickling import OfThisProcess
 from .runtime_base import closed_error
 
 TYPE_CHECKING = False  # typing costs more to import than all of this package
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from .runtime_base import Worker
 
 
-class RegistrationHandle:
+class RegistrationHandle(OfThisProcess):
     """One program of a worker, to be called like a function. Made by `register`; it keeps the worker alive.
 
     compiled   the program
@@ -25,6 +26,7 @@ class RegistrationHandle:
     """
 
     __slots__ = ("_worker", "compiled", "cid", "closed", "__weakref__")
+    _instead = "pass on output_dir of its program, and register that with a worker there"
 
     def __init__(self, worker: Worker, compiled: Any, cid: int) -> None:
         self._worker = worker

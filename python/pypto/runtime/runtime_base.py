@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 
 from .. import _core
 from .._dtypes import checked_dtype
+from .._pickling import NeverChanged, OfThisProcess
 from ..errors import (
     DeviceError,
     IndexError as PyptoIndexError,
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
 _CLOSED = "PYPTO-H410"
 
 
-class Worker(ABC):
+class Worker(OfThisProcess, ABC):
     """Base of `DistributedWorker` and `ChipWorker`: what runs programs and keeps tensors between calls.
 
     Sizes (nbytes) are bytes, pointers (ptr, dst_dev_ptr and so on) are addresses as ints, worker_id is a rank.
     """
+
+    _instead = "pass on what it was made from, as output_dir of its programs, and make another one there"
 
     def __init__(self) -> None:
         # What alloc_tensor() has given out, by rank and address.
@@ -196,7 +199,7 @@ def _is_same(tracked: DeviceTensor, tensor: DeviceTensor) -> bool:
     return tracked is tensor
 
 
-class Allocation:
+class Allocation(NeverChanged):
     """A block of memory of a rank; `DeviceTensor.buffer` of what lies in it.
 
     base, nbytes   where it is, and how large
@@ -204,6 +207,7 @@ class Allocation:
     """
 
     __slots__ = ("base", "nbytes", "worker_id", "_owner")
+    _instead = "copy it to a host tensor first: worker.copy_from(...); a description without buffer can be pickled"
 
     def __init__(self, base: int, nbytes: int, worker_id: int, owner: Any) -> None:
         self.base: int = base
@@ -221,10 +225,6 @@ class Allocation:
                 f"the allocation {self.nbytes}"
             )
         return made
-
-    def __deepcopy__(self, memo: Any) -> Allocation:
-        """A copy of a description is of the same memory."""
-        return self
 
     def __repr__(self) -> str:
         return f"<Allocation {self.base:#x} {self.nbytes} bytes on rank {self.worker_id}>"
