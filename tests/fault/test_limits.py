@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -187,10 +188,9 @@ def unprivileged(script):
     user, else the same in a user namespace."""
     folder = tempfile.mkdtemp()
 
-    def run(text, ranks=2, **env):
-        source = script(BARRIER, text, ranks=ranks).path.read_text()
+    def run(text, program=None, **env):
         path = Path(folder) / "script.py"
-        path.write_text(source)
+        path.write_text(script(BARRIER, text).path.read_text() if program is None else program + textwrap.dedent(text))
         options = {}
         command = [sys.executable, str(path)]
         if os.geteuid() == 0:
@@ -229,6 +229,88 @@ def test_a_limit_of_processes(unprivileged, transport):
         if result != "good True":
             assert "Resource temporarily unavailable" in result and f"raise `ulimit -u`, which is {limit}," in result
     assert results[0] != "good True" and results[4:] == ["good True"] * 4
+
+
+SUB_WORKER = """
+import os
+import signal
+import numpy as np
+import pypto
+import pypto.language as pl
+from pypto import ir
+from pypto.ir import DistributedConfig
+from pypto.runtime import shutdown
+
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, x: pl.Tensor[[64], pl.FP32], y: pl.Out[pl.Tensor[[64], pl.FP32]]):
+        pl.store(pl.load(x, [0], [64]), [0], y)
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.SubWorker)
+    def step(y: pl.InOut[pl.Tensor[[64], pl.FP32]]):
+        y *= 1
+
+    @pl.function(level=pl.Level.HOST, role=pl.Role.Orchestrator)
+    def host(self, inputs: pl.Tensor[[64], pl.FP32], outputs: pl.Out[pl.Tensor[[64], pl.FP32]]):
+        self.k(inputs, outputs)
+        self.step(outputs)
+
+
+class host:
+    compile = lambda *args, config: ir.compile(P, platform="cpu", distributed_config=DistributedConfig(device_ids=[0, 1]))
+
+
+CONFIG = None
+inputs, outputs = np.ones(64, np.float32), np.zeros(64, np.float32)
+"""
+
+
+def test_a_limit_of_processes_for_sub_workers(unprivileged):
+    """A SubWorker is a process of two threads as well. (torch would wait for ever for one that it cannot start.)"""
+    before, *within, after = unprivileged(PROCESSES.format(more=9), program=SUB_WORKER)
+    assert before == "BEFORE good True" and after == "AFTER good True"
+    results = [re.fullmatch(r"WITHIN (\d+) \[\] (.*)", line).groups() for line in within]
+    for limit, result in results[:6]:
+        assert "Resource temporarily unavailable" in result and f"raise `ulimit -u`, which is {limit}," in result
+    assert "SubWorker 0" in results[5][1] and [result for _, result in results[6:]] == ["good True"] * 3
+
+
+def test_a_sub_worker_that_cannot_be_forked_again(unprivileged):
+    """The worker goes on when there is room again."""
+    driver = """
+    import resource
+
+    def attempt():
+        outputs[:] = 0
+        try:
+            worker(inputs, outputs)
+            return f"good {(outputs == 1).all()}"
+        except Exception as error:
+            return " ".join(str(error).split())
+
+    def sub_worker():
+        children = open(f"/proc/self/task/{os.getpid()}/children").read().split()
+        (pid,) = [pid for pid in children if "pypto-worker" not in open(f"/proc/{pid}/cmdline").read()]
+        return int(pid)
+
+    worker = host.compile(config=CONFIG).prepare()
+    print(attempt())
+    os.kill(sub_worker(), signal.SIGKILL)
+    os.waitid(os.P_PID, sub_worker(), os.WEXITED | os.WNOWAIT)
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    resource.setrlimit(resource.RLIMIT_NPROC, (2, most))
+    print(attempt())
+    print(attempt())
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    print(attempt())
+    worker.close()
+    """
+    first, *failed, last = unprivileged(driver, program=SUB_WORKER)
+    assert first == last == "good True" and len(failed) == 2
+    for result in failed:
+        assert "cannot start the worker process (a copy of this program)" in result and "`ulimit -u`, which is 2," in result
 
 
 def test_a_limit_of_processes_for_the_compiler(unprivileged):

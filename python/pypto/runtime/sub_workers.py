@@ -10,8 +10,10 @@ from __future__ import annotations
 import enum
 import io
 import os
+import resource
 import sys
 import threading
+import time
 
 from .. import _core
 from .._dtypes import as_dtype, element_of
@@ -359,10 +361,36 @@ def begin() -> None:
         except Exception:  # closed
             pass
     torch = sys.modules.get("torch")
-    if torch is not None:
+    if torch is not None and _can_start_threads():
         torch.set_num_threads(1)
         return
     os.environ["OMP_NUM_THREADS"] = "1"  # for one that is imported later
+
+
+_MANY_THREADS = 4096
+
+
+def _can_start_threads() -> bool:
+    """Whether there can be a thread for each CPU. torch starts as many, to end them at once, and waits for ever for one that
+    the limit of processes forbids; the runtime's own then fails with an error."""
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if limit == resource.RLIM_INFINITY or limit >= _MANY_THREADS:
+        return True
+    gate = threading.Lock()
+    threads = [threading.Thread(target=lambda: gate.acquire() and gate.release()) for _ in range(os.cpu_count() or 1)]
+    started = []
+    with gate:
+        try:
+            for thread in threads:
+                thread.start()
+                started.append(thread)
+        except RuntimeError:
+            pass
+    for thread in started:
+        thread.join()
+    while len(os.listdir("/proc/self/task")) > 1:  # until they have ended they count
+        time.sleep(0)
+    return len(started) == len(threads)
 
 
 # What the library takes of a traceback: FAILURE_NOTE of segment.h.
