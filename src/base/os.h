@@ -96,6 +96,8 @@ int64_t os_limit(const char *what) EXPORTED(os_limit);
 /* "`ulimit -n`, which is 12", as the shell counts; without the number when there is no limit. Returns `text`. */
 #define OS_LIMIT_TEXT 64
 const char *os_limit_text(const char *what, char *text, int64_t bytes);
+/* "; see `ulimit -v`, which is 1024", or "" when there is no limit. */
+const char *os_limit_note(const char *what, char *text, int64_t bytes);
 /* Starts a thread that needs no more than this much stack, whatever ulimit -s says; 0 or the error. */
 int os_start_thread(pthread_t *thread, int64_t stack_bytes, void *(*run)(void *), void *argument);
 /* Atomically puts `from` in the place of `to`. */

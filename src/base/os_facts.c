@@ -93,6 +93,16 @@ const char *os_limit_text(const char *what, char *text, int64_t bytes)
     return text;
 }
 
+const char *os_limit_note(const char *what, char *text, int64_t bytes)
+{
+    char limit[OS_LIMIT_TEXT];
+    if (os_limit(what) < 0)
+        text[0] = '\0';
+    else
+        format_text(text, bytes, "; see %s", os_limit_text(what, limit, sizeof limit));
+    return text;
+}
+
 int64_t os_number_in(const char *path, const char *word)
 {
     FILE *file = fopen(path, "re");

@@ -102,9 +102,12 @@ static void *take_memory(pld_core *core, int64_t bytes)
         snprintf(text, sizeof text, "%s",
                  status.diagnostics != NULL ? status.diagnostics->message : "memory is exhausted");
         pypto_status_clear(&status);
+        char limit[OS_LIMIT_TEXT];
         if (!task_await_release(core))
-            task_fail(core, DIAG_NO_SPACE, "%s; tensors made earlier take %lld MiB on this device",
-                      text, (long long)(spare->held >> 20));
+            task_fail(core, DIAG_NO_SPACE,
+                      "%s; tensors made earlier take %lld MiB on this device%s", text,
+                      (long long)(spare->held >> 20),
+                      os_limit_note("address space", limit, sizeof limit));
     }
 }
 

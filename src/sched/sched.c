@@ -235,12 +235,10 @@ static void core_left(sched *s, pld_core *core)
 
 static void describe_shortage(const pld_core *core, char *text, int64_t bytes)
 {
-    char limit[OS_LIMIT_TEXT] = "", there[OS_LIMIT_TEXT + 64];
-    if (os_limit("address space") >= 0)
-        (void)os_limit_text("address space", limit, sizeof limit);
-    (void)snprintf(there, sizeof there, "%lld MiB of memory are available%s%s",
-                   (long long)(os_memory_left(INT64_MAX) >> 20), limit[0] != '\0' ? "; see " : "",
-                   limit);
+    char limit[OS_LIMIT_TEXT], there[OS_LIMIT_TEXT + 64];
+    (void)snprintf(there, sizeof there, "%lld MiB of memory are available%s",
+                   (long long)(os_memory_left(INT64_MAX) >> 20),
+                   os_limit_note("address space", limit, sizeof limit));
     if (core->fiber == NULL)
         (void)snprintf(text, (size_t)bytes,
                        "no room for the stack of one more block: let fewer wait at the same time, "

@@ -333,6 +333,38 @@ def test_a_limit_of_processes_for_the_compiler(unprivileged):
     assert "Resource temporarily unavailable" in failed and "ulimit -u" in failed and good == "True"
 
 
+# ---- what kernels take ----
+
+
+@pytest.mark.parametrize(
+    "taken, words",
+    [
+        ("t = pl.tile.full([1, 100 << 20], pl.FP32, 1.0)\nacc = pl.add(acc, t[0:1, 0:SIZE])", "no memory for its 400 MiB of tiles"),
+        ("t = pl.create_tensor([1, 100 << 20], dtype=pl.FP32)\npl.store(acc, [0, 0], t)", "pl.create_tensor: no memory for"),
+    ],
+)
+def test_address_space_for_kernels(script, taken, words):
+    """Of what the machine has, but the limit of the address space forbids."""
+    driver = """
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (400 << 20, most))
+    try:
+        run()
+    except MemoryError as error:
+        print(" ".join(str(error).split()))
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    shutdown()
+    run()
+    print((outputs == 2).all() or (outputs == 1).all())
+    """
+    code, out, err = script(taken, driver, ranks=1).run()
+    assert code == 0, err
+    failed, good = out.splitlines()
+    assert words in failed and "see `ulimit -v`, which is 409600" in failed and good == "True"
+
+
 # ---- fewer files than workers ----
 
 FEWER = """
