@@ -110,12 +110,14 @@ static bool check_signal(op_call *call, bool flat)
     if (on_host(call))
         return check_host_signal(call, 1);
     const ir_type *type = type_of(signal);
+    static const char columns[] =
+        "view it as [pld.world_size(), 1] in the host function, or write pl.reshape(signal, [NR, 1])";
     if (type->ndim != 2 && !(flat && type->ndim == 1))
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, signal, "view it as [pld.world_size(), 1]",
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, signal, columns,
                          "signal must be 2D [NR, 1]%s, but its rank is %d", flat ? " or [NR]" : "",
                          type->ndim);
     if (type->ndim == 2 && differs(type->shape[1], 1))
-        return rule_fail(call, DIAG_SHAPE_MISMATCH, signal, "view it as [pld.world_size(), 1]",
+        return rule_fail(call, DIAG_SHAPE_MISMATCH, signal, columns,
                          "signal shape[1] must be 1: it has a cell per rank, [NR, 1]");
     return true;
 }

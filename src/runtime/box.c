@@ -44,6 +44,12 @@ void box_fail(pld_core *core, const char *what, const pld_tensor *tensor, const 
             task_describe(core, tensor, name, sizeof name),
             describe_list(shape, sizeof shape, tensor->shape, tensor->ndim), (long long)offsets[d],
             d);
+    if (extents[d] < 0)
+        task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                  "%s of %s at %s of %s: the extent of dimension %d is negative; 0 moves nothing",
+                  what, describe_list(size, sizeof size, extents, tensor->ndim),
+                  describe_list(at, sizeof at, offsets, tensor->ndim),
+                  task_describe(core, tensor, name, sizeof name), d);
     task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
               "%s of %s at %s leaves %s of shape %s: dimension %d ends at %lld, needs %lld + %lld",
               what, describe_list(size, sizeof size, extents, tensor->ndim),

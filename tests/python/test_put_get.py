@@ -431,6 +431,7 @@ OUTSIDE = [
     ("pld.tensor.put(win, nxt, inp, [0, 0], [0, me + 5], [1, 4])", r"a put of \[1, 4\] at \[0, <me + 5>\] leaves parameter 'inp' of shape \[1, 8\]: dimension 1 ends at 8"),
     ("pld.tensor.get(out, nxt, win, [0, me - n], [0, 0], [1, 4])", r"a get of \[1, 4\] at \[0, <me - n>\] leaves parameter 'out'"),
     ("pld.tensor.get(out, nxt, win, [0, 0], [me + 9, 0], [1, 4])", r"a get of \[1, 4\] at \[<me + 9>, 0\] leaves window 'win_buf'"),
+    ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [1, 0 - me - 1])", r"a put of \[1, <-1 - me>\] at \[0, 0\] of .*: the extent of dimension 1 is negative"),
     ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me + 2, 4], chunk_rows=1)", r"a put of \[<me + 2>, 4\] at \[0, 0\] leaves .*: dimension 0 ends at 1"),
     ("pld.tensor.put(win, nxt, inp, [0, 0], [0, 0], [me - n, 4], chunk_rows=1)", r"a put of \[<me - n>, 4\]"),
     ("pld.tensor.put(win, nxt, inp, [0, pl.cast(me % 2 + 1, pl.INDEX) * 4611686018427387904], [0, 0], [1, 8])", "dimension 1 ends at 8|negative index -9223372036854775808 in dimension 1"),
