@@ -190,6 +190,8 @@ static void drop_call(rank *r, uint64_t call)
         next = d->next;
         if (call_of(d) > call || call_slot(call_of(d)) != slot)
             continue;
+        if (d->log != NULL)
+            tracing_dropped(d);
         tasks_drop(d);
         complete(d);
     }
@@ -291,7 +293,7 @@ static void core_over(void *context, pld_core *core, bool ended)
     (void)context;
     dispatch *d = core->dispatch;
     if (core->log != NULL)
-        tracing_core(core);
+        tracing_core(core, ended);
     if (!ended)
         return; /* its call is poisoned: obey_poison cleans up */
     if (core->task != NULL)

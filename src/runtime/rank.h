@@ -54,6 +54,7 @@ typedef struct task {
 typedef struct trace_counts {
     int64_t taken_bytes, given_bytes, edges, edges_over, tensors;
     int64_t most_tasks, most_bytes, most_edges, most_tensors;
+    bool failed;
 } trace_counts;
 
 /* A scope of a recorded wrapper that has begun. */

@@ -104,8 +104,9 @@ static void run_function(rank *r, dispatch *d, const pld_function *f)
     if (sub_has_lost_host(r))
         _Exit(1); /* this the host notices */
     if (d->log != NULL) {
-        tracing_sub_ran(d, started_ns, os_now_ns());
-        tracing_wrapper_over(d);
+        tracing_sub_ran(d, started_ns, os_now_ns(), sub.failed);
+        if (!sub.failed)
+            tracing_wrapper_over(d);
     }
     atomic_store_explicit(&h->breadcrumb, 0, memory_order_relaxed);
     atomic_store_explicit(&h->running_call, 0, memory_order_seq_cst);

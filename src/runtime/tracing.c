@@ -68,7 +68,7 @@ void tracing_taken(dispatch *d, int64_t taken_ns)
     sched_note_phase(&r->s, PHASE_DISPATCH, taken_ns, 1);
 }
 
-static void note_scope(const dispatch *d, const open_scope *scope, bool ends)
+static void note_scope(const dispatch *d, const open_scope *scope, int32_t phase)
 {
     event_scope *e = begin(d, EVENT_SCOPE, (int64_t)sizeof *e);
     if (e == NULL)
@@ -78,7 +78,7 @@ static void note_scope(const dispatch *d, const open_scope *scope, bool ends)
     *e = (event_scope){.head = head,
                        .function = d->record->function,
                        .line = scope->line,
-                       .ends = ends,
+                       .phase = phase,
                        .depth = scope->depth,
                        .submitted = d->last_task,
                        .over = d->last_task - d->task_count,
@@ -103,14 +103,14 @@ static void begin_scope(dispatch *d, open_scope scope)
         return;
     }
     d->scopes[d->scope_count++] = scope;
-    note_scope(d, &scope, false);
+    note_scope(d, &scope, SCOPE_BEGINS);
 }
 
 /* Ends all that are at least so deep: those that a jump has left, too. */
 static void end_scopes(dispatch *d, int64_t depth)
 {
     while (d->scope_count > 0 && d->scopes[d->scope_count - 1].depth >= depth)
-        note_scope(d, &d->scopes[--d->scope_count], true);
+        note_scope(d, &d->scopes[--d->scope_count], d->counts.failed ? SCOPE_FAILS : SCOPE_ENDS);
 }
 
 static void begin_root(dispatch *d)
@@ -169,6 +169,12 @@ void tracing_wrapper_over(dispatch *d)
         end_scopes(d, 0);
 }
 
+void tracing_dropped(dispatch *d)
+{
+    d->counts.failed = true;
+    tracing_wrapper_over(d);
+}
+
 void tracing_over(dispatch *d)
 {
     rank *r = d->owner;
@@ -176,6 +182,7 @@ void tracing_over(dispatch *d)
     event_over *e = begin(d, EVENT_OVER, (int64_t)sizeof *e);
     if (e != NULL) {
         e->over_ns = now;
+        e->failed = d->counts.failed;
         trace_commit(d->log, e);
     }
     sched_note_phase(&r->s, PHASE_COMPLETE, now, 1);
@@ -234,7 +241,7 @@ void tracing_submitted(const task *t, const pld_submit_options *options, int64_t
     trace_commit(d->log, e);
 }
 
-void tracing_core(const pld_core *core)
+void tracing_core(const pld_core *core, bool ended)
 {
     const dispatch *d = core->dispatch;
     const task *t = core->task;
@@ -248,6 +255,7 @@ void tracing_core(const pld_core *core)
     e->lane = core->lane;
     e->function = core->function_index;
     e->cpu = core->cpu;
+    e->failed = !ended;
     e->ready_ns = core->ready_ns;
     e->started_ns = core->started_ns;
     e->ended_ns = core->ended_ns;
@@ -255,7 +263,7 @@ void tracing_core(const pld_core *core)
     trace_commit(d->log, e);
 }
 
-void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns)
+void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns, bool failed)
 {
     const int32_t args = d->arguments.count;
     if (wants(d, TRACE_TASKS)) {
@@ -284,6 +292,7 @@ void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns)
                        .task = 1,
                        .function = d->record->function,
                        .cpu = os_cpu_now(),
+                       .failed = failed,
                        .ready_ns = started_ns,
                        .started_ns = started_ns,
                        .ended_ns = ended_ns,

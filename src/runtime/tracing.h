@@ -11,6 +11,8 @@ void tracing_taken(dispatch *d, int64_t taken_ns);
 void tracing_begun(dispatch *d);
 /* The wrapper has ended. */
 void tracing_wrapper_over(dispatch *d);
+/* Its call has failed, and what is left of it is dropped. */
+void tracing_dropped(dispatch *d);
 /* Nothing is left of it; the log may be gone after it has been reported as complete. */
 void tracing_over(dispatch *d);
 
@@ -21,10 +23,10 @@ void tracing_starts(const task *t);
 /* All its blocks are over, its successors not yet told. */
 void tracing_ended(const task *t);
 /* A core has ended or, with its call, been dropped. */
-void tracing_core(const pld_core *core);
+void tracing_core(const pld_core *core, bool ended);
 
-/* The function of a SubWorker has run: the one task of its dispatch. */
-void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns);
+/* The function of a SubWorker has run, or failed: the one task of its dispatch. */
+void tracing_sub_ran(dispatch *d, int64_t started_ns, int64_t ended_ns, bool failed);
 
 /* Memory for a tensor was taken, and given back. */
 void tracing_taken_memory(dispatch *d, const void *block, int64_t bytes);

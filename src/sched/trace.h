@@ -95,6 +95,7 @@ typedef struct event_begun {
 typedef struct event_over {
     trace_event head;
     int64_t over_ns;
+    int64_t failed; /* its call did, and what was left of it was dropped */
 } event_over;
 
 enum { TASK_MANUAL = 1, TASK_TESTED = 2 };
@@ -119,8 +120,8 @@ typedef struct event_block {
     /* A number that no other one has that is in its middle at the same time; -1: a wrapper. */
     int32_t lane;
     int32_t function;
-    int32_t cpu; /* that it began on; -1: not known */
-    int32_t reserved;
+    int32_t cpu;    /* that it began on; -1: not known */
+    int32_t failed; /* it was dropped before it had ended */
     int64_t ready_ns;
     int64_t started_ns;
     int64_t ended_ns; /* its last instruction */
@@ -138,12 +139,14 @@ typedef struct event_phase {
     int64_t ended_ns;
 } event_phase;
 
+enum { SCOPE_BEGINS, SCOPE_ENDS, SCOPE_FAILS /* its call did before it ended */ };
+
 /* Of the tasks of a wrapper, and of the memory that it and they have taken: counts that only grow. */
 typedef struct event_scope {
     trace_event head;
     int32_t function; /* where */
     int32_t line;
-    int32_t ends;   /* else it begins */
+    int32_t phase;
     int32_t depth;  /* 0: the wrapper */
     char scope[16]; /* what it is, "pl.at"; cut if need be, as its name */
     char name[48];

@@ -60,13 +60,16 @@ static void add_dispatch(const trace_run *run, const trace_dispatch *d, text *ou
     for (int64_t i = 0; i < d->blocks.count; ++i)
         end = d->blocks.items[i]->over_ns > end ? d->blocks.items[i]->over_ns : end;
     end = d->over != NULL ? d->over->over_ns : end;
+    const bool failed =
+        d->over == NULL ? run->consumers[d->consumer].dropped == 0 : d->over->failed != 0;
     for (int32_t ends = 0; ends < 2; ++ends) {
         json_next(out);
         text_add(out, "\n{\"cat\":\"dispatch\",\"name\":");
         json_string(out, trace_function(run, d->taken->function));
-        text_printf(out, ",\"ph\":\"%s\",\"id\":\"r%dd%d\",\"pid\":%d,\"tid\":0,\"ts\":%.3f}",
+        text_printf(out, ",\"ph\":\"%s\",\"id\":\"r%dd%d\",\"pid\":%d,\"tid\":0,\"ts\":%.3f%s}",
                     ends != 0 ? "e" : "b", d->consumer, d->index, d->consumer,
-                    microseconds(run, ends != 0 ? end : d->taken->taken_ns));
+                    microseconds(run, ends != 0 ? end : d->taken->taken_ns),
+                    ends != 0 && failed ? ",\"args\":{\"failed\":true}" : "");
     }
 }
 
@@ -87,6 +90,8 @@ static void add_block(const trace_run *run, const trace_dispatch *d, const event
     if (run->wanted->swimlane >= 2)
         text_printf(out, ",\"ready_us\":%.3f,\"over_us\":%.3f", microseconds(run, b->ready_ns),
                     microseconds(run, b->over_ns));
+    if (b->failed != 0)
+        text_add(out, ",\"failed\":true");
     text_add(out, "}}");
 }
 

@@ -462,6 +462,48 @@ LEFT = """
 """
 
 
+FAILING = """
+    with pl.cluster(name_hint="both"):
+        with pl.manual_scope():
+            put(x, z, 0)
+            pl.write(z, [99 * pl.read(x, [0, 0]), 0], 1)
+"""
+
+
+def test_what_a_failure_leaves_open_ends_with_it(transport):
+    """Lines are in pairs, and those at the end say that the call has failed; so do bars of the trace."""
+    program = compiled(1, FAILING)
+    x, z = inputs(1)
+    x[:] = 1
+    with pytest.raises(RuntimeError, match="leaves parameter"):
+        program(x, z, config=RunConfig(platform=program.platform, enable_scope_stats=True, enable_chip_swimlane=2))
+    dfx = program.output_dir / "dfx_outputs"
+    (folder,) = folders(dfx).values()
+    head, *scopes = map(json.loads, (folder / "scope_stats" / "scope_stats.jsonl").read_text().splitlines())
+    assert head["fatal"] is True and head["total"] == len(scopes)
+    names = ["function", "pl.cluster", "pl.manual_scope"]
+    begun = [s["scope"] for s in scopes if s["phase"] == "begin"]
+    assert begun[:3] == names
+    failed = [s["scope"] for s in scopes if s.get("failed")]
+    assert failed == names[::-1] == [s["scope"] for s in scopes[-3:]]
+    assert all(s["phase"] == "end" for s in scopes[-3:]) and 2 * len(begun) == len(scopes)
+    (trace,) = dfx.glob("merged_swimlane_*.json")
+    events = read(trace)["traceEvents"]
+    assert [e["args"] for e in events if e["ph"] == "e"] == [{"failed": True}]
+
+
+def test_a_kernel_that_fails_has_a_bar_that_says_so(transport):
+    program = compiled(1, """
+    put(x, z, 0)
+    put(x, z, 99)
+""")
+    with pytest.raises(RuntimeError, match="99"):
+        recorded(program, 1, enable_chip_swimlane=2)
+    (trace,) = (program.output_dir / "dfx_outputs").glob("merged_swimlane_*.json")
+    bars = {e["args"]["task_id"]: e["args"].get("failed", False) for e in read(trace)["traceEvents"] if e["ph"] == "X"}
+    assert bars[1] is True and bars.get(0, False) is False
+
+
 def test_scopes_that_a_jump_leaves():
     """They end where the scope around them does, or the next one begins: lines are always in pairs."""
     (folder,) = folders(recorded(compiled(1, LEFT), 1, enable_scope_stats=True)).values()

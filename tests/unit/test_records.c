@@ -8,6 +8,7 @@
 #include <pypto/pypto.h>
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "worker_sets.h"
 
 enum { ROW, COUNT };
-enum { TASKS_FAIL = -1 };
+enum { TASKS_FAIL = -1, WRAPPER_FAILS = -2, WRAPPER_DIES = -3 };
 
 /* Adds 1 to each element of its row. */
 static void kernel(pld_core *core, const pld_arg *args)
@@ -47,6 +48,12 @@ static void wrapper(pld_core *core, const pld_arg *args)
 {
     const pld_submit_options blocks = {.blocks = 2};
     const int64_t count = args[COUNT].integer;
+    if (count == WRAPPER_FAILS || count == WRAPPER_DIES) {
+        pld_scope_begin(core, "pl.at", "gather", 0);
+        if (count == WRAPPER_DIES)
+            (void)raise(SIGKILL);
+        pld_fail(core, "as asked");
+    }
     for (int64_t i = 1; i < count; ++i)
         pld_submit(core, &add_one, args, 2);
     pld_submit_with(core, &add_one, args, 2, &blocks);
@@ -256,6 +263,45 @@ static void test_a_call_that_fails(void **state)
     pypto_worker_close(w);
 }
 
+/* What is open when a call fails ends with it, and says so; also where its rank has died. */
+static void test_what_a_failure_leaves_open(void **state)
+{
+    (void)state;
+    static const struct {
+        pypto_start start;
+        int64_t count;
+        pypto_error_kind kind;
+    } ways[] = {{PYPTO_START_THREAD, WRAPPER_FAILS, PYPTO_ERROR_DEVICE},
+                {PYPTO_START_FORK, WRAPPER_FAILS, PYPTO_ERROR_DEVICE},
+                {PYPTO_START_FORK, WRAPPER_DIES, PYPTO_ERROR_WORKER_DIED}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i) {
+        pypto_worker *w = make_set(ways[i].start, 2, 0, NULL);
+        pypto_records r = all_records("open");
+        need(pypto_worker_set_records(w, &r));
+        int32_t rows[2][4] = {{0}};
+        pypto_status status = call(w, rows, ways[i].count);
+        assert_int_equal(status.kind, ways[i].kind);
+        pypto_status_clear(&status);
+        int found = 0;
+        for (int32_t rank = 0; rank < 2; ++rank) { /* the other one may not have begun */
+            const char *lines = file_of(&r, rank, 0, "scope_stats/scope_stats.jsonl");
+            if (lines == NULL || strstr(lines, "\"name\":\"gather\"") == NULL)
+                continue;
+            ++found;
+            assert_non_null(strstr(lines, "\"fatal\":true"));
+            assert_non_null(strstr(lines, "\"total\":4"));
+            assert_int_equal(occurrences(lines, "\"phase\":\"begin\""), 2);
+            assert_int_equal(occurrences(lines, "\"phase\":\"end\""), 2);
+            assert_int_equal(occurrences(lines, "\"failed\":true"), 2);
+            /* The inner one ends first. */
+            assert_true(strstr(strstr(lines, "\"phase\":\"end\""), "\"scope\":\"function\"") !=
+                        NULL);
+        }
+        assert_true(found >= 1);
+        pypto_worker_close(w);
+    }
+}
+
 static void test_one_shot(void **state)
 {
     (void)state;
@@ -426,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_nothing_without_a_wish),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_a_call_that_fails),
+        cmocka_unit_test(test_what_a_failure_leaves_open),
         cmocka_unit_test(test_one_shot),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_what_cannot_be_recorded),
