@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from processes import until
 
 MIB = 1 << 20
 SCRIPT = """
@@ -120,6 +121,14 @@ class Group:
             folder.rmdir()
             raise
 
+    def remove(self):
+        """False while a process in it is still ending."""
+        try:
+            self.folder.rmdir()
+        except OSError:
+            return False
+        return True
+
     def killed(self):
         """How often somebody had to be killed."""
         text = (self.folder / ("memory.oom_control" if self.version == 1 else "memory.events")).read_text()
@@ -146,7 +155,7 @@ def limited():
 
     yield make
     for group in groups:
-        group.folder.rmdir()
+        until(group.remove, f"the end of all processes in {group.folder}")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -662,7 +663,9 @@ static void descriptors_have_paths(void **state)
     int fd = open(name, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     assert_true(os_path_of(fd, path, sizeof path));
-    assert_string_equal(path, name);
+    char real[PATH_MAX]; /* the folder of temporary files may be a symbolic link */
+    assert_non_null(realpath(name, real));
+    assert_string_equal(path, real);
     assert_false(os_path_of(fd, path, 8)); /* too little room */
     assert_int_equal(unlink(name), 0);
     assert_false(os_path_of(fd, path, sizeof path));
