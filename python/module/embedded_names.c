@@ -65,8 +65,9 @@ static void note_raised(embedding *e)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    PyObject *class_name = PyObject_GetAttrString(type, "__name__");
-    PyObject *words = PyUnicode_FromFormat("%U: %S", class_name, value);
+    PyObject *class_name =
+        PyType_GetName((PyTypeObject *)type); /* __name__ may be the script's code */
+    PyObject *words = class_name != NULL ? PyUnicode_FromFormat("%U: %S", class_name, value) : NULL;
     Py_XDECREF(class_name);
     Py_XDECREF(type);
     Py_XDECREF(value);

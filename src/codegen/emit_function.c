@@ -86,8 +86,6 @@ static bool emit_tiles(emitter *e)
                   tile_comment(e, var));
         if (var->type.ragged)
             emit_line(e, "int64_t %s[%d] = {0};", tile_valid_name(e, var), var->type.ndim);
-        if (var->type.ragged && !tile_valid_read(e, var))
-            emit_line(e, "(void)%s;", tile_valid_name(e, var));
     }
     return any;
 }

@@ -173,13 +173,11 @@ const char *tile_valid_name(emitter *e, const ir_var *tile);
 
 /* ---- emit_valid.c ---- */
 
-/* Whether anything may read them: of the tiles that an elementwise operation combines only one gives the
- * result's extents. */
-bool tile_valid_read(emitter *e, const ir_var *tile);
 /* After an assignment or operation: the target's valid extents, where it is ragged, are those of the
  * first tile operand, less the axes that the operation reduced. */
 void emit_valid_copy(emitter *e, const ir_stmt *s);
-/* Of the tiles, by id: whether the C text of a statement names the pointer, reads the valid extents. */
+/* Of the tiles, by id: whether the C text of a statement names the pointer, reads the valid extents. Of the tiles that
+ * an elementwise operation combines only one gives the result's extents. */
 typedef struct tile_uses {
     bool *pointer;
     bool *valid;

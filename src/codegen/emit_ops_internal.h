@@ -55,6 +55,12 @@ const char *pointer_text(emitter *e, const ir_operand *operand, pypto_dtype dtyp
 /* The element's bit of a mask, whose rows start at an element of the mask. */
 const char *bit_text(emitter *e, const ir_var *mask);
 
+/* ---- emit_parts.c ---- */
+
+/* What {name.part} stands for, `operand` being what is named; NULL when there is no such part. */
+const char *part_text(emitter *e, const op_template *t, const ir_operand *operand,
+                      const char *part);
+
 /* ---- emit_templates.c ---- */
 
 /* The format with its placeholders filled in. */

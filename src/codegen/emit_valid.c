@@ -22,31 +22,6 @@ static const ir_var *valid_source(const ir_stmt *s)
 
 /* ---- who reads them ---- */
 
-typedef struct valid_search {
-    const ir_var *tile;
-    bool found;
-} valid_search;
-
-static void find_valid_reader(void *context, ir_stmt *s)
-{
-    valid_search *search = context;
-    if (s->kind == IR_ASSIGN)
-        search->found |= s->source == search->tile;
-    if (s->kind == IR_DO && op_is_elementwise(s->op_def))
-        search->found |= valid_source(s) == search->tile;
-    else
-        for (int32_t i = 0; i < s->operand_count; i++)
-            search->found |=
-                s->operands[i].kind == IR_OPERAND_VAR && s->operands[i].var == search->tile;
-}
-
-bool tile_valid_read(emitter *e, const ir_var *tile)
-{
-    valid_search search = {tile, false};
-    ir_visit_stmts(&e->f->body, find_valid_reader, &search);
-    return search.found;
-}
-
 bool copies_itself(const ir_stmt *s)
 {
     const ir_var *source = first_tile(s->operands, s->operand_count);

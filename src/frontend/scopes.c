@@ -45,13 +45,11 @@ static bool is_manual(lowering *fl, const scope *sc, const syntax_expr *mode, bo
 static void lower_ordering(lowering *fl, const scope *sc)
 {
     static const char *const keys[] = {"mode", NULL};
-    const keyword_rules rules = {sc->word, strcmp(sc->word, "pl.scope") == 0 ? keys : keys + 1, 1,
-                                 NULL};
+    const bool takes_mode = strcmp(sc->word, "pl.scope") == 0;
+    const keyword_rules rules = {sc->word, takes_mode ? keys : keys + 1, takes_mode ? 1 : 0, NULL};
     const syntax_expr *given[1] = {NULL};
     bool manual = false;
-    const keyword_rules none = {sc->word, keys + 1, 0, NULL};
-    if (!bind_keywords(fl, strcmp(sc->word, "pl.scope") == 0 ? &rules : &none, sc->call, given) ||
-        !is_manual(fl, sc, given[0], &manual))
+    if (!bind_keywords(fl, &rules, sc->call, given) || !is_manual(fl, sc, given[0], &manual))
         return;
     const char *mode = manual ? "MANUAL" : "AUTO";
     if (fl->ir->plane != PLD_PLANE_CHIP) {
@@ -173,8 +171,7 @@ dsl_value lower_dump_tag(lowering *fl, const syntax_expr *e)
 
 /* ---- statements ---- */
 
-/* Marks where a scope of a wrapper begins and ends, for records of calls; it is called what name_hint= says, or as the
- * function. Kernels and host functions have none. */
+/* What records of calls name a scope: what name_hint= says, or the function. */
 static const char *name_of(const lowering *fl, const scope *sc)
 {
     for (int64_t i = 0; i < sc->call->keywords.count; i++) {
@@ -185,6 +182,7 @@ static const char *name_of(const lowering *fl, const scope *sc)
     return fl->syntax->name;
 }
 
+/* Marks where a scope of a wrapper begins and ends, for records of calls. Kernels and host functions have none. */
 static void lower_marked(lowering *fl, const scope *sc, void (*lower)(lowering *, const scope *))
 {
     const pypto_span span = sc->call->span;

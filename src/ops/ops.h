@@ -29,7 +29,7 @@
  *                {name}               an operand; a list becomes PLD_AT(...) or PLD_EXTENTS(...)
  *                {name.count}         a list's length
  *                {tile.extents} {tile.valid} {tile.ndim} {tile.rows} {tile.columns}   a tile's shape,
- *                                     valid extents and so on
+ *                                     valid extents and so on: codegen/emit_parts.c has all parts
  *                {tile.extents:memory} {tile.valid:memory}   with an entry per dimension of the memory
  *                {out} {out.valid}    the result tile and its valid extents
  *                {out.buffer} {out.devices}   an allocation's index and device set

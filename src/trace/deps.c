@@ -2,7 +2,7 @@
  * that keep numbers as floats would lose digits. */
 #include "trace/trace.h"
 
-/* "a":..., without the name of the dtype: what it is called in files. */
+/* Memory that a wrapper has created and never passed on has no dtype: it is so many bytes. */
 static const char *dtype_name(int32_t dtype)
 {
     return dtype < 0 ? "uint8" : pypto_dtype_name((pypto_dtype)dtype);

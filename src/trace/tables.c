@@ -1,7 +1,7 @@
 /* The small files: scope_stats.jsonl, pmu.csv and the map of names. */
 #include "trace/trace.h"
 
-/* Rings are the hardware's: everything here is in the first of four. */
+/* Hardware has four rings of buffers, and readers of these files expect four numbers: all is in the first here. */
 static void add_ring(text *out, const char *name, int64_t number)
 {
     text_printf(out, ",\"%s\":[%lld,0,0,0]", name, (long long)number);

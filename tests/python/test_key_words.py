@@ -129,3 +129,24 @@ def test_a_property_that_raises():
     text = "@pl.jit\ndef f(x: pl.Tensor[[8, 8], pl.FP32]):\n    for i in pl.range(SHAPE.rows):\n        pass\n"
     with pytest.raises(ParserSyntaxError, match="Failed to parse function 'f': RuntimeError: no rows yet"):
         from_text(text, SHAPE=Shape())["f"](np.zeros((8, 8), np.float32), config=config(1))
+
+
+def test_a_property_that_raises_an_error_without_a_name():
+    """Not even the name of an exception's class is asked of the script's code."""
+
+    class Nameless(type):
+        @property
+        def __name__(cls):
+            raise ValueError("no name")
+
+    class Missing(RuntimeError, metaclass=Nameless):
+        pass
+
+    class Shape:
+        @property
+        def rows(self):
+            raise Missing("no rows yet")
+
+    text = "@pl.jit\ndef f(x: pl.Tensor[[8, 8], pl.FP32]):\n    for i in pl.range(SHAPE.rows):\n        pass\n"
+    with pytest.raises(ParserSyntaxError, match="Failed to parse function 'f': Missing: no rows yet"):
+        from_text(text, SHAPE=Shape())["f"](np.zeros((8, 8), np.float32), config=config(1))
