@@ -140,6 +140,7 @@ static char *usual_cure(int error)
     case EAGAIN:
         return alloc_printf("raise %s, or use fewer devices: each takes two, one per thread",
                             os_limit_text("processes", limit, sizeof limit));
+    case EACCES: return alloc_strdup("look at the permissions of that path, or choose another");
     case EROFS: return alloc_strdup("choose a directory on a file system that can be written to");
     case ENFILE:
         return alloc_strdup("the whole system has too many open files: end other programs");

@@ -490,3 +490,43 @@ attempt(lambda: compiled(inputs, outputs))
     failed, left, good = run_mounted(script(BARRIER, driver), mounted(tmp_path / "place", options))
     assert failed.startswith("SystemError cannot ") and words in failed
     assert left == "LEFT []" and good == "good True"
+
+
+def test_folders_that_go_or_may_not_be_used(unprivileged):
+    """What a call does not need it does without; records are told to be missing, and come again with their folder."""
+    driver = ATTEMPT + """
+import shutil
+
+RECORDS = RunConfig(platform="cpu", enable_chip_swimlane=True, enable_dep_gen=True)
+compiled = host.compile(inputs, outputs, config=CONFIG)
+folder = compiled.output_dir
+records = folder / "dfx_outputs"
+recorded = lambda: compiled(inputs, outputs, config=RECORDS)
+plain = lambda: compiled(inputs, outputs)
+attempt(recorded)
+shutil.rmtree(folder)
+attempt(recorded)  # makes it again
+shutdown()
+attempt(plain)
+for place, mode in ((records, 0o500), (records, 0), (folder, 0)):
+    os.chmod(place, mode)
+    attempt(recorded)
+    shutdown()
+    attempt(plain)
+    os.chmod(place, 0o700)
+attempt(recorded)
+cache = os.environ["PYPTO_CACHE_DIR"] + "/v1"
+os.chmod(cache, 0o500)
+os.makedirs("gone")
+os.chdir("gone")
+os.rmdir("../gone")
+OTHER = RunConfig(platform="a2a3sim", distributed_config=CONFIG.distributed_config)
+attempt(lambda: host(inputs, outputs, config=OTHER))
+os.chmod(cache, 0o700)
+"""
+    out = [line for line in unprivileged(driver) if not line.startswith("WARNING")]
+    assert out[:3] == ["good True"] * 3 and out[4::2] == ["good True"] * 4 and len(out) == 11
+    for failed in out[3:9:2]:
+        assert failed.startswith("SystemError cannot") and "dfx_outputs" in failed
+        assert "Permission denied hint: look at the permissions of that path" in failed
+    assert out[9:] == ["good True"] * 2
