@@ -340,14 +340,15 @@ typedef struct pld_submit_options {
     int64_t blocks;
     /* No order follows from the arguments, neither for this task nor for later ones. */
     bool manual;
-    /* Bit i: none follows from argument i. */
+    /* Bit i: none follows from argument i; from those behind the first 64 it always does. */
     uint64_t independent_args;
     /* Tasks of this dispatch that must be over before it starts. */
     const pld_task *after;
     int32_t after_count;
     /* If it does not hold, the kernel does not run, and the task is over at once. NULL: always. */
     const pld_predicate *predicate;
-    /* Bit i: what argument i holds is told of by a call whose records have `dump_args` 1 (records.h). */
+    /* Bit i: what argument i holds is told of by a call whose records have `dump_args` 1 (records.h);
+     * of the first 64. */
     uint64_t marked_args;
 } pld_submit_options;
 

@@ -167,8 +167,8 @@ void eval_arguments(lowering *fl, call_site *site)
             site->values[i] = poison(); /* reported */
         else
             site->values[i] = given != NULL ? eval(fl, given) : default_value(fl, site, param);
-        site->independent |= independent && i < 64 ? UINT64_C(1) << i : 0;
-        site->ok = site->ok && site->values[i].kind != VALUE_POISON;
+        site->ok = site->ok && site->values[i].kind != VALUE_POISON &&
+                   (!independent || add_independent(fl, i, given->span, &site->independent));
     }
     if (site->callee->plane == PLD_PLANE_SUB) {
         site->ok = check_sub_call(fl, site) && site->ok;

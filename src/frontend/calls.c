@@ -16,7 +16,7 @@
 
 /* ---- may it be called here? ---- */
 
-static bool is_recursion(lowering *fl, const call_site *site)
+static bool report_recursion(lowering *fl, const call_site *site)
 {
     report(fl->fe, DIAG_RECURSION, site->syntax->span, "write a loop",
            "'%s' calls itself, directly or through others", site->name);
@@ -30,11 +30,11 @@ static bool check_recursion(lowering *fl, const call_site *site)
         const instance *caller = fl->fe->instances.items[i];
         if (caller->function != site->function || caller->state != INSTANCE_RUNNING)
             continue;
-        return is_recursion(fl, site);
+        return report_recursion(fl, site);
     }
     for (const splice *s = fl->spliced; s != NULL; s = s->outer) {
         if (s->function == site->function)
-            return is_recursion(fl, site);
+            return report_recursion(fl, site);
     }
     return true;
 }

@@ -46,6 +46,8 @@ bool lower_name_list(lowering *fl, const char *word, const char *key, const synt
 bool check_bool_literal(lowering *fl, const char *word, const char *key, const syntax_expr *e);
 /* The argument itself of pl.no_dep(x), and *independent becomes true; NULL after an error. */
 const syntax_expr *without_no_dep(lowering *fl, const syntax_expr *e, bool *independent);
+/* Adds an argument to those that order nothing; reports one that the set has no place for. */
+bool add_independent(lowering *fl, int64_t argument, pypto_span span, uint64_t *set);
 /* Gives a call of a wrapper its launch, from the request (or NULL) and the scope around it. */
 void attach_launch(lowering *fl, ir_stmt *call, launch_request *request, uint64_t independent_args);
 /* A new variable for the id of the call's task, which is assigned to the name (-1: to none). */

@@ -210,9 +210,10 @@ static bool solve(arena *a, dim_match *match, const ir_function *callee, int32_t
         } else if (d->scale == 1 && d->offset == 0) {
             match->found[i] = extent;
         } else if (ir_is_const_int(extent, &known)) {
-            if ((known - d->offset) % d->scale != 0)
+            int64_t scaled = 0;
+            if (__builtin_sub_overflow(known, d->offset, &scaled) || scaled % d->scale != 0)
                 return false;
-            match->found[i] = ir_int(a, (known - d->offset) / d->scale);
+            match->found[i] = ir_int(a, scaled / d->scale);
         }
     }
     return true;

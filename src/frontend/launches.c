@@ -15,6 +15,7 @@
 #include "frontend/scopes.h"
 #include "frontend/subscripts.h"
 
+#include "base/bits.h"
 #include "ops/dtypes.h"
 
 #include <string.h>
@@ -249,6 +250,18 @@ const syntax_expr *without_no_dep(lowering *fl, const syntax_expr *e, bool *inde
     return e->items.items[0];
 }
 
+bool add_independent(lowering *fl, int64_t argument, pypto_span span, uint64_t *set)
+{
+    *set |= word_bit(argument);
+    return word_bit(argument) != 0 ||
+           bad_scope(fl, span,
+                     "pass it earlier; what a scope uses is passed in the order of its first use",
+                     arena_printf(fl->a,
+                                  "pl.no_dep and no_dep_args= are for the first 64 arguments of a "
+                                  "task, and this is number %lld",
+                                  (long long)argument + 1));
+}
+
 /* Whether the script marks the variable for dumps, by pl.dump_tag before or by dumps= of this task. */
 static bool is_marked(const lowering *fl, const ir_var *var, const launch_request *request)
 {
@@ -267,10 +280,10 @@ static bool is_marked(const lowering *fl, const ir_var *var, const launch_reques
 static uint64_t marked_args(const lowering *fl, const ir_stmt *call, const launch_request *request)
 {
     uint64_t marked = 0;
-    for (int32_t i = 0; i < call->operand_count && i < 64; i++) {
+    for (int32_t i = 0; i < call->operand_count; i++) {
         const ir_operand *operand = &call->operands[i];
         if (operand->kind == IR_OPERAND_VAR && is_marked(fl, operand->var, request))
-            marked |= UINT64_C(1) << i;
+            marked |= word_bit(i);
     }
     return marked;
 }

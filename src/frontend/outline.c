@@ -150,8 +150,8 @@ static ir_stmt *emit_scope_call(outlining *o, const outline_request *request)
              k++) {
             const binding *b =
                 fl->names.bindings[binding_find(fl, request->launch->independent[k])];
-            if (i < 64 && b->v.kind == VALUE_VAR && b->v.var == outer)
-                independent |= UINT64_C(1) << i;
+            if (b->v.kind == VALUE_VAR && b->v.var == outer)
+                (void)add_independent(fl, i, request->span, &independent);
         }
     }
     ir_stmt *s = ir_stmt_create(fl->fe->program, fl->block, IR_CALL, request->span);

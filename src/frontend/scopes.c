@@ -241,8 +241,8 @@ static bool check_target(lowering *fl, const scope *sc, const scope_row *row)
                      "the target of `as` must be a plain variable");
 }
 
-/* Anything else behind `with`. What its body would have bound is unknown. */
-static void refuse_context(lowering *fl, const syntax_stmt *s, const syntax_expr *opener)
+/* Anything else behind `with`. */
+static void refuse_context(lowering *fl, const syntax_expr *opener)
 {
     enum { COUNT = sizeof contexts / sizeof contexts[0] };
     const char *words[COUNT];
@@ -264,15 +264,9 @@ static void refuse_context(lowering *fl, const syntax_stmt *s, const syntax_expr
                "`with` holds a scope of pl, and %s is none",
                named ? arena_printf(fl->a, "'%s'", opener->text) : describe(fl->a, &v));
     }
-    name_set bound = {0};
-    names_bound(fl, &s->body, &bound);
-    for (int64_t i = 0; i < bound.count; i++)
-        binding_poison(fl, bound.items[i]);
-    if (s->items.items[1] != NULL && s->items.items[1]->kind == SYNTAX_NAME)
-        binding_poison(fl, binding_find(fl, s->items.items[1]->text));
 }
 
-void lower_with(lowering *fl, const syntax_stmt *s)
+static void lower_context(lowering *fl, const syntax_stmt *s)
 {
     if (s->items.count != 2) {
         bad_scope(fl, s->span, "write one `with` inside the other",
@@ -283,12 +277,46 @@ void lower_with(lowering *fl, const syntax_stmt *s)
     const scope_row *row =
         find_row(contexts, sizeof contexts / sizeof contexts[0], called_path(fl, context));
     if (row == NULL) {
-        refuse_context(fl, s, context->kind == SYNTAX_CALL ? context->a : context);
+        refuse_context(fl, context->kind == SYNTAX_CALL ? context->a : context);
         return;
     }
     const scope sc = {s, context, row->word, s->items.items[1]};
     if (check_target(fl, &sc, row))
         lower_marked(fl, &sc, row->lower);
+}
+
+/* Where a scope is refused, what it would have bound is unknown: to read that behind it is no mistake of its own. */
+typedef struct scope_names {
+    name_set bound;
+    binding **before;
+    int64_t errors;
+} scope_names;
+
+static scope_names enter_scope(lowering *fl, const syntax_stmt *s)
+{
+    scope_names names = {.errors = fl->fe->error_count};
+    syntax_stmt scope_itself = *s;
+    syntax_stmt *items[] = {&scope_itself};
+    names_bound(fl, &(syntax_block){.items = items, .count = 1}, &names.bound);
+    names.before = arena_array(fl->a, binding *, names.bound.count);
+    for (int64_t i = 0; i < names.bound.count; i++)
+        names.before[i] = fl->names.bindings[names.bound.items[i]];
+    return names;
+}
+
+static void leave_scope(lowering *fl, const scope_names *names)
+{
+    for (int64_t i = 0; fl->fe->error_count != names->errors && i < names->bound.count; i++) {
+        if (fl->names.bindings[names->bound.items[i]] == names->before[i])
+            binding_poison(fl, names->bound.items[i]);
+    }
+}
+
+void lower_with(lowering *fl, const syntax_stmt *s)
+{
+    const scope_names names = enter_scope(fl, s);
+    lower_context(fl, s);
+    leave_scope(fl, &names);
 }
 
 static const scope_row *loop_row(lowering *fl, const syntax_stmt *s)
@@ -307,6 +335,8 @@ bool lower_scope_loop(lowering *fl, const syntax_stmt *s)
     if (row == NULL)
         return false;
     const scope sc = {s, s->value, row->word, NULL};
+    const scope_names names = enter_scope(fl, s);
     lower_marked(fl, &sc, row->lower);
+    leave_scope(fl, &names);
     return true;
 }

@@ -1,12 +1,13 @@
 /* Tasks that use the same memory: see conflict.h. Exact to the element. */
 #include "runtime/conflict.h"
 
+#include "base/bits.h"
 #include "collective/operands.h"
 
 /* What a task does to an argument, as pld_use bits. */
 uint32_t task_uses(const task *t, int32_t i)
 {
-    if (t->arguments.args[i].kind != PLD_ARG_TENSOR || (t->independent_args >> (i & 63) & 1) != 0)
+    if (t->arguments.args[i].kind != PLD_ARG_TENSOR || (t->independent_args & word_bit(i)) != 0)
         return 0;
     const pld_param *param = &t->function->params[i];
     if (param->uses != 0)

@@ -1,6 +1,7 @@
 /* Notes of recorded calls: see tracing.h. */
 #include "runtime/tracing.h"
 
+#include "base/bits.h"
 #include "base/os.h"
 #include "runtime/views.h"
 
@@ -351,7 +352,7 @@ static void note_contents(const task *t, bool after)
         const pld_direction direction = t->function->params[i].direction;
         if (t->arguments.args[i].kind != PLD_ARG_TENSOR ||
             direction == (after ? PLD_IN : PLD_OUT) ||
-            (!wants(d, TRACE_CONTENT) && (t->marked_args >> (i & 63) & 1) == 0))
+            (!wants(d, TRACE_CONTENT) && (t->marked_args & word_bit(i)) == 0))
             continue;
         note_content(t, i, after);
     }

@@ -2,6 +2,8 @@
  * that keep numbers as floats would lose digits. */
 #include "trace/trace.h"
 
+#include "base/bits.h"
+
 /* Memory that a wrapper has created and never passed on has no dtype: it is so many bytes. */
 static const char *dtype_name(int32_t dtype)
 {
@@ -34,7 +36,7 @@ static void add_geometry(const trace_graph *g, int64_t task, int32_t arg, const 
 static const char *arg_type(const trace_run *run, const event_task *t, int32_t i)
 {
     static const char *const types[] = {"INPUT", "OUTPUT", "INOUT"};
-    if (t->function < 0 || (t->independent_args >> (i & 63) & 1) != 0)
+    if (t->function < 0 || (t->independent_args & word_bit(i)) != 0)
         return "NO_DEP";
     return types[run->table->functions[t->function]->params[i].direction];
 }

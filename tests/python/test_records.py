@@ -12,6 +12,7 @@ import pypto.language as pl
 import pypto.language.distributed as pld
 from pypto import ir
 from pypto.ir import DistributedConfig
+from pypto.language.parser.diagnostics import ParserSyntaxError
 from pypto.runtime import ChipWorker, RunConfig
 from programs import config, from_text
 from task_programs import inputs, text_of
@@ -916,3 +917,29 @@ def test_records_of_sub_workers_go_and_come(tmp_path):
         worker(x, y, out, config=RunConfig(platform="cpu", enable_pmu=1))
         assert (out == -4).all()
     assert {p.name for p in dfx.glob("sub*/d0/*")} == {"pmu.csv", "dispatch_program.json"}
+
+
+def many_arguments(first, last):
+    """The text of a program that calls a kernel of 65 arguments twice: x, 63 numbers, z."""
+    numbers = [f"s{i}" for i in range(63)]
+    kernel = f"""
+@pl.jit.incore
+def many(x: pl.Tensor[[1, 8], pl.INT32], {", ".join(f"{s}: pl.Scalar[pl.INDEX]" for s in numbers)},
+         z: pl.InOut[pl.Tensor[[N, 8], pl.INT32]]):
+    pl.store(pl.load(x, [0, 0], [1, 8]), [0, 0], z)
+    return z
+
+"""
+    call = f"many({first}, {', '.join('1' for _ in numbers)}, {last})"
+    return text_of(f"{call}\n{call}").replace("@pl.jit\ndef chip", kernel + "@pl.jit\ndef chip")
+
+
+def test_no_dep_of_one_argument_leaves_the_one_64_behind_it_alone():
+    program = from_text(many_arguments("pl.no_dep(x)", "z"))["host"].compile(*inputs(), config=config(1))
+    (folder,) = folders(recorded(program, ranks=1, enable_dep_gen=True)).values()
+    assert [edge["arg"] for edge in read(folder / "deps.json")["edges"]] == [64]
+
+
+def test_no_dep_is_for_the_first_64_arguments():
+    with pytest.raises(ParserSyntaxError, match="for the first 64 arguments of a task, and this is number 65"):
+        from_text(many_arguments("x", "pl.no_dep(z)"))["host"].compile(*inputs(), config=config(1))

@@ -708,6 +708,23 @@ def test_refused(body, words):
 
 
 @pytest.mark.parametrize(
+    "opener",
+    [
+        "with pl.cluster() as c:",
+        "with pl.cluster(), pl.manual_scope():",
+        "with pl.at(level=pl.Level.CORE_GROUP, colour=3):",
+        "with pl.spmd(0):",
+        "with x:",
+        "for c in pl.spmd(0):",
+        "for c in pl.split_aiv(3, mode=pl.SplitMode.NONE):",
+    ],
+)
+def test_what_a_refused_scope_would_have_bound_is_no_second_mistake(opener):
+    error = refused(f"{opener}\n    n = 3\n    c = 4\nput(x, z, n + c)", ParserSyntaxError, "")
+    assert len(error.diagnostics) == 1
+
+
+@pytest.mark.parametrize(
     "body, error, words",
     [
         (core(options=", no_dep_args=[x, x]"), ParserTypeError, "more than once"),
