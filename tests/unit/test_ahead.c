@@ -165,8 +165,8 @@ static void good_call(pypto_worker *w, enum what first, int64_t dispatches, int6
 static void test_dispatches(void **state)
 {
     (void)state;
-    const int32_t ranks[] = {1, 3, PYPTO_MAX_RANKS};
-    for (int i = 0; i < 3; ++i) {
+    const int32_t ranks[] = {1, PYPTO_MAX_RANKS};
+    for (int i = 0; i < 2; ++i) {
         pypto_worker *w = make_set(PYPTO_START_THREAD, ranks[i], 0, NULL);
         good_call(w, GOES_ON, 3 * MOST_RECORDS, 0);
         assert_in_range(told->most, 1, MOST_RECORDS + 1);
