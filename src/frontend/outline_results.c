@@ -61,9 +61,13 @@ static void insert_beside(lowering *fl, const scope_call *scope, const ir_block 
         insert_stmt(fl, scope->block, at + i, from->items[i]);
 }
 
+/* Variables that a number is traced back through; one that uses another twice is followed twice. */
+enum { MOST_STEPS = 256 };
+
 typedef struct recomputation {
     lowering *fl; /* of the function around */
     const scope_call *scope;
+    int32_t steps;
 } recomputation;
 
 static const ir_expr *recomputed_var(void *context, ir_var *var);
@@ -106,6 +110,8 @@ static const ir_expr *recomputed_var(void *context, ir_var *var)
 {
     recomputation *r = context;
     const scope_call *scope = r->scope;
+    if (++r->steps > MOST_STEPS)
+        return NULL;
     for (int32_t i = 0; i < scope->call->operand_count; i++) {
         if (scope->f->params.items[i] == var)
             return scope->call->operands[i].expr;
@@ -124,7 +130,7 @@ static bool recompute_number(lowering *fl, const scope_call *scope, int64_t name
 {
     ir_block *block = fl->block;
     ir_block made = {0};
-    recomputation r = {fl, scope};
+    recomputation r = {.fl = fl, .scope = scope};
     fl->block = &made;
     const ir_expr *outside = b->v.kind == VALUE_SCALAR ? recomputed(&r, b->v.expr) : NULL;
     if (outside != NULL) {

@@ -183,6 +183,22 @@ def test_numbers_that_need_no_kernel_are_computed_again():
     np.testing.assert_array_equal(z[0, 0], x[0, 0])
 
 
+def test_numbers_that_others_use_over_and_over_are_not_written_out():
+    doubled = "\n".join(f"    n{k + 1} = n{k} + n{k}" for k in range(9))
+    body = f"""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        linger(x, 1)
+        n0 = peer + 1
+    {doubled.strip()}
+    put(x, z, n9 % 3)
+    """.replace("\n    n", "\n        n")
+    x, z = inputs()
+    program = from_text(text_of(body))["host"].compile(x, z, config=config(1))
+    program(x, z)
+    np.testing.assert_array_equal(z[0, 512 % 3], x[0, 0])
+    assert (program.output_dir / "program.ir").read_text().count(" + ") < 64
+
+
 def test_scopes_in_a_loop_carry_numbers_and_tensors():
     body = """
     total = pl.const(0, pl.INT32)
