@@ -101,20 +101,24 @@ static void cross_if(crossing *c, const syntax_stmt *s)
     c->reaches = c->reaches || after;
 }
 
-/* The second time, the end of a turn leads to its head. */
+/* The end of a turn leads to its head. A second turn finds something new only if the first one began without what
+ * then reaches its end. */
 static void cross_loop(crossing *c, const syntax_stmt *s)
 {
     const bool jumped = c->jumped;
+    bool reached = c->reaches;
     c->jumped = c->reaches;
-    for (int turn = 0; turn < 2; turn++) {
-        c->reaches = c->reaches || c->jumped;
+    for (;;) {
         if (s->kind == SYNTAX_FOR)
             cross_target(c, s, s->target);
         else
             cross_read(c, s->value);
         cross_block(c, &s->body);
+        c->reaches = c->reaches || c->jumped;
+        if (reached || !c->reaches)
+            break;
+        reached = true;
     }
-    c->reaches = c->reaches || c->jumped;
     c->jumped = jumped;
     cross_block(c, &s->orelse);
 }
