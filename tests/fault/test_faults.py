@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from processes import (
@@ -294,8 +295,10 @@ def test_workers_idle_without_cpu_and_end_with_the_script(script):
     pids = wait_for_workers(process.pid, 2)
 
     def ran():
-        """How often they have been given a CPU, and for how long."""
-        return [open(f"/proc/{pid}/schedstat").read().split()[::2] for pid in pids.values()]
+        """How long they have run, and how often they have left a CPU."""
+        times = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13] for pid in pids.values()]
+        status = [Path(f"/proc/{pid}/status").read_text().splitlines() for pid in pids.values()]
+        return times, [line for lines in status for line in lines if "ctxt_switches" in line]
 
     def idle_for_a_second():
         before = ran()
