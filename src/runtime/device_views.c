@@ -4,6 +4,7 @@
  *
  * What counts of a view (`valid`), and what is there of it (`shape`), follow the elements: a part has what its
  * tensor has there, a reshape the same elements, if they are a box in the new shape too. */
+#include "collective/channel.h"
 #include "runtime/box.h"
 #include "runtime/rank.h"
 #include "runtime/views.h"
@@ -19,12 +20,8 @@ static pld_tensor reshape(pld_core *core, const pld_tensor *tensor, int32_t ndim
 {
     char name[NAME_TEXT], from[LIST_TEXT], to[LIST_TEXT];
     const int64_t *extents = pld_extents(tensor);
-    int64_t elems = 1;
-    bool packed = true;
-    for (int32_t d = tensor->ndim - 1; d >= 0; --d) {
-        packed = packed && (tensor->stride[d] == elems || extents[d] == 1);
-        elems *= extents[d];
-    }
+    const pld_tensor seen = view_declared(tensor);
+    const int64_t elems = tensor_elements(&seen);
     pld_tensor view = *tensor;
     view.ndim = ndim;
     int64_t wanted = 1;
@@ -34,7 +31,7 @@ static pld_tensor reshape(pld_core *core, const pld_tensor *tensor, int32_t ndim
         view.stride[d] = wanted;
         fits = shape[d] >= 0 && !__builtin_mul_overflow(wanted, shape[d], &wanted);
     }
-    const char *problem = !packed                    ? "it is a view with gaps"
+    const char *problem = !tensor_is_packed(&seen)   ? "it is a view with gaps"
                           : !fits || wanted != elems ? "the number of elements differs"
                                                      : NULL;
     if (problem == NULL && (tensor->partial || valid != NULL)) {
@@ -125,9 +122,17 @@ pld_tensor(pld_part_valid)(pld_core *core, const pld_tensor *tensor, const int64
     fail_part(core, tensor, d, offsets[d], valid != NULL ? valid[d] : taken);
 }
 
+/* Whether it has that shape, and all of it is there. */
+static bool has_shape(const pld_tensor *tensor, int32_t ndim, const int64_t *shape)
+{
+    const size_t bytes = (size_t)tensor->ndim * sizeof *shape;
+    return tensor->ndim == ndim && memcmp(tensor->shape, shape, bytes) == 0 &&
+           memcmp(pld_extents(tensor), shape, bytes) == 0;
+}
+
 pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, const int64_t *shape)
 {
-    char name[NAME_TEXT], text[LIST_TEXT];
+    char name[NAME_TEXT], from[LIST_TEXT], text[LIST_TEXT];
     pld_tensor view = *tensor;
     view.partial = false;
     int64_t elems = 1;
@@ -136,6 +141,16 @@ pld_tensor(pld_view)(pld_core *core, const pld_tensor *tensor, int32_t ndim, con
         view.shape[d] = shape[d];
         view.stride[d] = elems;
         fits = shape[d] >= 0 && !__builtin_mul_overflow(elems, shape[d], &elems);
+    }
+    const pld_tensor seen = view_declared(tensor);
+    if (!tensor_is_packed(&seen)) {
+        if (has_shape(tensor, ndim, shape))
+            return pld_whole(tensor);
+        task_fail(core, DIAG_INDEX_OUT_OF_BOUNDS,
+                  "%s of shape %s cannot be taken as %s: it is a view with gaps",
+                  task_describe(core, tensor, name, sizeof name),
+                  describe_list(from, sizeof from, pld_extents(tensor), tensor->ndim),
+                  describe_list(text, sizeof text, shape, ndim < 0 ? 0 : ndim));
     }
     int64_t bytes = 0;
     const pypto_dtype dtype = (pypto_dtype)tensor->dtype;

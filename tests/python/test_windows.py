@@ -179,6 +179,68 @@ def test_a_window_may_be_passed_as_a_tensor_and_under_another_shape(view):
     assert_same(y, x)
 
 
+# The kernel is called with a part whose rows have gaps between them, and with one whose have not: neither call's shape is
+# that of all calls, so that each is looked at when it runs.
+PARTS = """
+@pl.jit.incore
+def fill(x: pl.Tensor[[4, 8], pl.INT32], w: pl.InOut[pld.DistributedTensor[[4, 8], pl.INT32]]):
+    w[:, :] = x
+
+@pl.jit.incore
+def fetch(y: pl.Out[pl.Tensor[[1, 8], pl.INT32]], part: pld.DistributedTensor[[{declared}], pl.INT32]):
+    for i in pl.range(8):
+        y[0, i] = pl.read(part, [{index}])
+
+@pl.jit
+def wrapper(x: pl.Tensor[[4, 8], pl.INT32], y: pl.Out[pl.Tensor[[2, 1, 8], pl.INT32]],
+            w: pl.InOut[pld.DistributedTensor[[4, 8], pl.INT32]]):
+    fill(x, w)
+    fetch(y[0], w[{part}])
+    fetch(y[1], w[3:4, :])
+
+@pl.jit.host
+def host(x: pl.Tensor[[NR, 4, 8], pl.INT32], y: pl.Out[pl.Tensor[[NR, 2, 1, 8], pl.INT32]]):
+    buf = pld.alloc_window_buffer([4, 8], dtype=pl.INT32)
+    for r in pl.range(pld.world_size()):
+        w = pld.window(buf, [4, 8], dtype=pl.INT32)
+        wrapper(x[r], y[r], w, device=r)
+"""
+
+
+@pytest.mark.parametrize(
+    "declared, index, part",
+    [
+        ("2, 4", "i // 4, i % 4", "1:3, 2:6"),  # the shape that it has
+        ("2, 4", "i // 4, i % 4", "2:3, :"),
+        ("8", "i", "1:2, 0:8"),
+        ("4, 2", "i // 2, i % 2", "0:4, 3:5"),
+    ],
+)
+def test_parts_of_windows_where_the_callee_declares_another_shape(declared, index, part, transport):
+    x = np.arange(64, dtype=np.int32).reshape(2, 4, 8)
+    y = np.zeros((2, 2, 1, 8), np.int32)
+    from_text(PARTS.format(declared=declared, index=index, part=part))["host"](x, y, config=config(2))
+    taken = eval(f"x[:, {part}]")
+    np.testing.assert_array_equal(y[:, 0], taken.reshape(2, 1, 8))
+    np.testing.assert_array_equal(y[:, 1], x[:, 3:4])
+
+
+@pytest.mark.parametrize(
+    "declared, index, part, words",
+    [
+        ("8", "i", "1:3, 2:6", "of shape [2, 4] cannot be taken as [8]: it is a view with gaps"),
+        ("1, 8", "0, i", "1:3, 2:6", "of shape [2, 4] cannot be taken as [1, 8]: it is a view with gaps"),
+        ("2, 4", "i // 4, i % 4", "0:4, 3:5", "of shape [4, 2] cannot be taken as [2, 4]: it is a view with gaps"),
+        ("2, 5", "i // 4, i % 4", "1:3, 2:6", "of shape [2, 4] cannot be taken as [2, 5]: it is a view with gaps"),
+    ],
+)
+def test_parts_with_gaps_have_no_other_shape(declared, index, part, words):
+    x, y = np.zeros((1, 4, 8), np.int32), np.zeros((1, 2, 1, 8), np.int32)
+    with pytest.raises(pypto.DeviceError) as caught:
+        from_text(PARTS.format(declared=declared, index=index, part=part))["host"](x, y, config=config(1))
+    assert "window 'buf' (parameter 'part') " + words in str(caught.value)
+
+
 # ---- sizes ----
 
 
