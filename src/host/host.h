@@ -105,6 +105,8 @@ typedef struct host_access {
     uint64_t call;
     uint64_t domains; /* of the windows that the dispatch passes, in its call */
     bool writes;
+    bool
+        superseded; /* a later dispatch of its call comes after it, and after which all come that would after it */
     uint64_t sequence;
 } host_access;
 

@@ -4,12 +4,17 @@
  * A dispatch comes after every earlier one that touches the same host memory, one of the two writing, and on one
  * device after those that pass a window of the same domain. But among devices of one domain, of which both pass
  * windows, a dispatch that only writes waits for nobody, and a writer not for readers: they may be meant to fill
- * and to read one tensor in step with each other. SubWorkers are in step with nobody. */
+ * and to read one tensor in step with each other. SubWorkers are in step with nobody.
+ *
+ * Where a dispatch comes after one that touches the same memory, later ones of the call need not name that: a chain of n dispatches
+ * has n dependencies, not n * n. A later call names it: what is left of a failed call is dropped in any order. */
 #include "host/host.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "runtime/overlap.h"
+
+#include <string.h>
 
 static bool add_dep(pld_host *host, int32_t device, uint64_t sequence)
 {
@@ -150,15 +155,34 @@ static bool comes_after(const pld_host *host, const host_access *earlier, int32_
     return conflict && views_overlap(&earlier->view, earlier->range, view, range);
 }
 
+/* Whether all of its call that would come after an earlier access to `view` comes after the dispatch that is being posted.
+ * Not so where others may be in step with it. A record of the call tells of all accesses. */
+static bool supersedes(const pld_host *host, pld_direction direction)
+{
+    return direction != PLD_IN && host->w->order.domains == 0 && host->recording == NULL;
+}
+
+static bool same_view(const pld_tensor *a, const pld_tensor *b)
+{
+    const size_t bytes = (size_t)a->ndim * sizeof *a->shape;
+    return a->data == b->data && a->ndim == b->ndim && a->dtype == b->dtype &&
+           memcmp(a->shape, b->shape, bytes) == 0 && memcmp(a->stride, b->stride, bytes) == 0;
+}
+
 static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *view,
                              pld_direction direction)
 {
     const byte_range range = view_range(view);
     for (int64_t i = 0; i < host->w->order.access_count; ++i) {
-        const host_access *earlier = &host->w->order.accesses[i];
-        if (comes_after(host, earlier, device, view, range, direction) &&
-            !add_dep(host, earlier->device, earlier->sequence))
+        host_access *earlier = &host->w->order.accesses[i];
+        const bool of_call = earlier->call == host->call;
+        if ((of_call && earlier->superseded) ||
+            !comes_after(host, earlier, device, view, range, direction))
+            continue;
+        if (!add_dep(host, earlier->device, earlier->sequence))
             return false;
+        earlier->superseded |=
+            of_call && supersedes(host, direction) && same_view(&earlier->view, view);
     }
     return true;
 }

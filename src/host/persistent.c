@@ -5,7 +5,7 @@
  * hold (PYPTO_PERSISTENT_KEEP), the channels of collectives included. A fast rank could reach into the window of one
  * that has not cleared it yet; so a call begins when all have, and calls of such a set do not overlap.
  *
- * After a failed call, windows that are not cleared hold whatever the ranks had got to: they are dirty, and the
+ * After a failed call that has dispatched something, windows that are not cleared hold whatever the ranks had got to: they are dirty, and the
  * program is refused until pypto_worker_reset_windows(). */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -67,15 +67,14 @@ pypto_status persistent_end(pld_host *host, bool failed)
     if (kept->windows == NULL &&
         (kept->windows = alloc_zeroed(count + 1, (int64_t)sizeof *kept->windows)) == NULL)
         return diag_no_memory();
-    bool any = false;
     for (int32_t i = 0; i < count; ++i) {
         kept->windows[i] = host->windows[i];
         kept->windows[i].kept |= host->windows[i].allocated;
         kept->windows[i].allocated = false;
-        any |= kept->windows[i].kept;
     }
     kept->count = count;
-    kept->dirty |= any && failed && host->w->persistent == PYPTO_PERSISTENT_KEEP;
+    const bool touched = host->dispatched != 0;
+    kept->dirty |= touched && failed && host->w->persistent == PYPTO_PERSISTENT_KEEP;
     return STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
 /* Host functions that are faster than their devices: how far ahead they get, with dispatches and with tensors, and
- * what may come while they wait. The first kernel holds the others up until the host waits, so that nothing depends on who
+ * what may come while they wait; what a long chain of dispatches costs. The first kernel holds the others up until the host waits, so that nothing depends on who
  * is faster. */
 #include "host/host.h"
 #include "sched/sched.h"
@@ -22,7 +22,7 @@
 #define MOST_RECORDS 4096
 #define MOST_BYTES ((int64_t)256 << 20)
 
-enum what { GOES_ON, FAILS, DIES, COMPUTES, WAITS_FOR_LATER };
+enum what { GOES_ON, FAILS, DIES, COMPUTES, WAITS_FOR_LATER, CHAIN };
 
 /* Of the next call; seen by all processes. */
 static struct {
@@ -32,6 +32,8 @@ static struct {
     _Atomic int64_t posted;
     _Atomic int64_t run;
     _Atomic int64_t most; /* that were posted and had not run */
+    uint32_t value;       /* of a chain */
+    int64_t most_deps;    /* of one of its dispatches */
 } * told;
 
 static void hold_up(const pld_core *core)
@@ -69,8 +71,22 @@ static void bell_kernel(pld_core *core, const pld_arg *args)
         pld_notify(core, args[0].tensor, 0, PLD_AT(0), 1, PLD_ATOMIC_ADD);
 }
 
+/* Each comes after the one before it, or the value is another. */
+static void chain_kernel(pld_core *core, const pld_arg *args)
+{
+    if (args[NUMBER].integer == 0)
+        hold_up(core);
+    uint32_t *value = (uint32_t *)(void *)args[TENSOR].tensor->data;
+    told->value = *value = *value * 3 + (uint32_t)args[NUMBER].integer;
+    atomic_fetch_add(&told->run, 1);
+}
+
 static const pld_param params[] = {
     {.name = "t", .kind = PLD_PARAM_TENSOR, .direction = PLD_IN, .world_dim = -1},
+    {.name = "number", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
+};
+static const pld_param chain_params[] = {
+    {.name = "t", .kind = PLD_PARAM_TENSOR, .direction = PLD_INOUT, .world_dim = -1},
     {.name = "number", .kind = PLD_PARAM_SCALAR, .world_dim = -1},
 };
 static const pld_param bell_params[] = {
@@ -87,9 +103,17 @@ static const pld_function kernel_function = FUNCTION("kernel", PLD_PLANE_CORE, k
 static const pld_function bell_function =
     FUNCTION("bell", PLD_PLANE_CORE, bell_kernel, bell_params, 1);
 
+static const pld_function chain_function =
+    FUNCTION("chain", PLD_PLANE_CORE, chain_kernel, chain_params, 2);
+
 static void wrapper(pld_core *core, const pld_arg *args)
 {
     pld_submit(core, &kernel_function, args, 2);
+}
+
+static void chain_wrapper(pld_core *core, const pld_arg *args)
+{
+    pld_submit(core, &chain_function, args, 2);
 }
 
 static void bell_wrapper(pld_core *core, const pld_arg *args)
@@ -98,6 +122,8 @@ static void bell_wrapper(pld_core *core, const pld_arg *args)
 }
 
 static const pld_function chip = FUNCTION("chip", PLD_PLANE_CHIP, wrapper, params, 2);
+static const pld_function chain_chip =
+    FUNCTION("chain_chip", PLD_PLANE_CHIP, chain_wrapper, chain_params, 2);
 static const pld_function bell_chip =
     FUNCTION("bell_chip", PLD_PLANE_CHIP, bell_wrapper, bell_params, 1);
 
@@ -117,7 +143,10 @@ static void host_function(pld_host *host, const pld_arg *args)
     for (int64_t i = 0; i < told->dispatches; ++i) {
         if (i == 0 || told->tensor_bytes > 0)
             t = pld_host_create_tensor(host, PYPTO_INT32, 1, PLD_EXTENTS(extent), 0);
-        pld_dispatch(host, bells ? 1 : i % ranks, &chip, PLD_ARGS(PLD_TENSOR(&t), PLD_INT(i)), 2);
+        pld_dispatch(host, bells ? 1 : i % ranks, told->first == CHAIN ? &chain_chip : &chip,
+                     PLD_ARGS(PLD_TENSOR(&t), PLD_INT(i)), 2);
+        if (told->most_deps < host->w->order.dep_count)
+            told->most_deps = host->w->order.dep_count;
         atomic_fetch_add(&told->posted, 1);
         if (told->tensor_bytes > 0)
             pld_host_release_tensor(host, &t);
@@ -131,13 +160,13 @@ static const pld_function host_entry = {.name = "host",
                                         .line = 1,
                                         .plane = PLD_PLANE_HOST,
                                         .run_host = host_function};
-static const pld_function *const functions[] = {&kernel_function, &bell_function, &chip, &bell_chip,
-                                                &host_entry};
+static const pld_function *const functions[] = {
+    &kernel_function, &bell_function, &chip, &bell_chip, &host_entry, &chain_function, &chain_chip};
 static const pld_buffer_info buffers[] = {{"bell_buf", 1, PLD_NO_COLLECTIVES}};
 static const pld_program table = {.abi = PLD_ABI,
                                   .size = sizeof(pld_program),
                                   .name = "ahead",
-                                  .nfunctions = 5,
+                                  .nfunctions = 7,
                                   .host = 4,
                                   .functions = functions,
                                   .nbuffers = 1,
@@ -150,7 +179,7 @@ static pypto_status call(pypto_worker *w, enum what first, int64_t dispatches, i
     told->first = first;
     told->dispatches = dispatches;
     told->tensor_bytes = tensor_bytes;
-    told->posted = told->run = told->most = 0;
+    told->posted = told->run = told->most = told->most_deps = 0;
     return pypto_worker_run(w, program, NULL, 0);
 }
 
@@ -175,6 +204,20 @@ static void test_dispatches(void **state)
         assert_int_equal(told->posted, MOST_RECORDS);
         pypto_worker_close(w);
     }
+}
+
+static void test_a_chain_over_devices(void **state)
+{
+    (void)state;
+    enum { LINKS = 2000 };
+    pypto_worker *w = make_set(PYPTO_START_THREAD, 3, 0, NULL);
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < LINKS; ++i)
+        value = value * 3 + i;
+    good_call(w, CHAIN, LINKS, 0);
+    assert_int_equal(told->value, value);
+    assert_int_equal(told->most_deps, 1); /* none of them had run */
+    pypto_worker_close(w);
 }
 
 static void test_tensors(void **state)
@@ -260,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dispatches),
+        cmocka_unit_test(test_a_chain_over_devices),
         cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_what_is_posted_needs_later_ones),
         cmocka_unit_test(test_a_kernel_fails_meanwhile),

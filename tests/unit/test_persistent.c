@@ -270,6 +270,13 @@ static void test_sizes_do_not_change(void **state)
     expect_failure(w, program, false, 128, "has a changed specification: 128 bytes on 2 devices");
     expect(w, program, 1);
     pypto_worker_close(w);
+
+    /* Nothing was dispatched, and so they hold what they held. */
+    w = make(PYPTO_START_THREAD, PYPTO_PERSISTENT_KEEP);
+    expect(w, program, 1);
+    expect_failure(w, program, false, 128, "has a changed specification: 128 bytes on 2 devices");
+    expect(w, program, 2);
+    pypto_worker_close(w);
     pypto_program_release(program);
 }
 
