@@ -111,22 +111,10 @@ bool no_capture(lowering *fl, const scope *sc)
                                   sc->target->text));
 }
 
-/* The name behind `as`, or -1. */
-static int64_t capture_name(const lowering *fl, const scope *sc)
-{
-    return sc->target == NULL ? -1 : binding_find(fl, sc->target->text);
-}
-
 void capture_id(lowering *fl, const scope *sc, launch_request *request)
 {
     if (sc->target != NULL && request->call != NULL)
-        (void)capture_task(fl, request->call, capture_name(fl, sc), sc->target->span);
-}
-
-void poison_capture(lowering *fl, const scope *sc)
-{
-    if (sc->target != NULL)
-        binding_poison(fl, capture_name(fl, sc));
+        (void)capture_task(fl, request->call, binding_find(fl, sc->target->text), sc->target->span);
 }
 
 int64_t enum_value(const char *enumeration, const char *member)

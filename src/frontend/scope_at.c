@@ -61,12 +61,9 @@ static void lower_core_group(lowering *fl, const scope *sc, const syntax_expr *c
                                           .block_index = -1,
                                           .launch = &request,
                                           .early = given[AT_EARLY]};
-        if (lower_outlined(fl, &outlined)) {
+        if (lower_outlined(fl, &outlined))
             capture_id(fl, sc, &request);
-            return;
-        }
     }
-    poison_capture(fl, sc);
 }
 
 /* A wrapper of the body. */
@@ -118,8 +115,8 @@ void lower_at(lowering *fl, const scope *sc)
          check_bool_literal(fl, sc->word, "windowize", given[AT_WINDOWIZE]) &&
          check_optimizations(fl, sc->word, given[AT_OPTIMIZATIONS]);
     if (!ok)
-        poison_capture(fl, sc);
-    else if (level == enum_value("Level", "CORE_GROUP"))
+        return;
+    if (level == enum_value("Level", "CORE_GROUP"))
         lower_core_group(fl, sc, given, name);
     else if (level == enum_value("Level", "CHIP"))
         lower_chip(fl, sc, given, name);

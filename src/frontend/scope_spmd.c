@@ -141,8 +141,6 @@ void lower_spmd(lowering *fl, const scope *sc)
             "the body of pl.spmd neither reads the per-block index nor is one kernel call");
     if (ok)
         capture_id(fl, sc, &request);
-    else
-        poison_capture(fl, sc);
 }
 
 void lower_spmd_loop(lowering *fl, const scope *sc)

@@ -285,16 +285,16 @@ static void lower_context(lowering *fl, const syntax_stmt *s)
         lower_marked(fl, &sc, row->lower);
 }
 
-/* Where a scope is refused, what it would have bound is unknown: to read that behind it is no mistake of its own. */
+/* Where a scope is refused, for a mistake in it or in front of it, what it would have bound is unknown: to read that
+ * behind it is no mistake of its own. */
 typedef struct scope_names {
     name_set bound;
     binding **before;
-    int64_t errors;
 } scope_names;
 
 static scope_names enter_scope(lowering *fl, const syntax_stmt *s)
 {
-    scope_names names = {.errors = fl->fe->error_count};
+    scope_names names = {0};
     syntax_stmt scope_itself = *s;
     syntax_stmt *items[] = {&scope_itself};
     names_bound(fl, &(syntax_block){.items = items, .count = 1}, &names.bound);
@@ -306,7 +306,7 @@ static scope_names enter_scope(lowering *fl, const syntax_stmt *s)
 
 static void leave_scope(lowering *fl, const scope_names *names)
 {
-    for (int64_t i = 0; fl->fe->error_count != names->errors && i < names->bound.count; i++) {
+    for (int64_t i = 0; fl->fe->error_count > 0 && i < names->bound.count; i++) {
         if (fl->names.bindings[names->bound.items[i]] == names->before[i])
             binding_poison(fl, names->bound.items[i]);
     }

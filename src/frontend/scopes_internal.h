@@ -33,9 +33,8 @@ bool scope_name(lowering *fl, const char *word, const syntax_expr *hint, const c
 bool check_optimizations(lowering *fl, const char *word, const syntax_expr *list);
 /* Reports `as tid` of a scope that is no task; false. */
 bool no_capture(lowering *fl, const scope *sc);
-/* Binds the name to the id of the task that the request has submitted, or after an error to none. */
+/* Binds the name behind `as`, if there is one, to the id of the task that the request has submitted. */
 void capture_id(lowering *fl, const scope *sc, launch_request *request);
-void poison_capture(lowering *fl, const scope *sc);
 /* A member that the table has. */
 int64_t enum_value(const char *enumeration, const char *member);
 

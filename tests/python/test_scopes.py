@@ -731,12 +731,16 @@ def test_refused(body, words):
         "with pl.at(level=pl.Level.CORE_GROUP, colour=3):",
         "with pl.spmd(0):",
         "with x:",
+        "with pl.at(level=pl.Level.CORE_GROUP, deps=[nothing]) as c:",
+        "q = nothing\nwith pl.at(level=q) as c:",
+        "q = nothing\nfor c in pl.spmd(q):",
         "for c in pl.spmd(0):",
         "for c in pl.split_aiv(3, mode=pl.SplitMode.NONE):",
     ],
 )
 def test_what_a_refused_scope_would_have_bound_is_no_second_mistake(opener):
-    error = refused(f"{opener}\n    n = 3\n    c = 4\nput(x, z, n + c)", ParserSyntaxError, "")
+    mistakes = (ParserSyntaxError, UndefinedVariableError)
+    error = refused(f"{opener}\n    n = 3\n    c = 4\nput(x, z, n + c)", mistakes, "")
     assert len(error.diagnostics) == 1
 
 
