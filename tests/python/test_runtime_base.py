@@ -99,7 +99,7 @@ def test_shapes_and_inits_are_checked_before_anything_is_allocated(worker):
         (((), torch.float32), {}, ValueError, "shape must be non-empty"),
         (((4, 0), torch.float32), {}, ValueError, "positive"),
         (((4, 1.0), torch.float32), {}, TypeError, "ints"),
-        (((4,), "float32"), {}, TypeError, "torch.dtype"),
+        (((4,), "float33"), {}, TypeError, "must be an element type"),
         (((4,), torch.float32), {"init": torch.zeros(5)}, ValueError, "must have shape"),
         (((4,), torch.float32), {"init": torch.zeros(4, dtype=torch.int32)}, ValueError, "must have shape"),
         (((4,), torch.float32), {"init": [0.0] * 4}, TypeError, "init must be a torch.Tensor"),
