@@ -362,7 +362,7 @@ def test_address_space_for_kernels(script, taken, words):
     run()
     print((outputs == 2).all() or (outputs == 1).all())
     """
-    code, out, err = script(taken, driver, ranks=1).run()
+    code, out, err = script(taken, driver, ranks=1).run(OPENBLAS_NUM_THREADS="1")
     assert code == 0, err
     failed, good = out.splitlines()
     assert words in failed and "see `ulimit -v`, which is 409600" in failed and good == "True"
