@@ -81,14 +81,7 @@ pypto_status ahead_wait(pld_host *host)
             break;
         }
         asked = true;
-        const unsigned wake = call_wait_for_news(w, -1, &signals);
-        atomic_store_explicit(waiting, 0, memory_order_relaxed);
-        if ((wake & HOST_WAKE_DEATH) != 0) {
-            status = report_deaths(w);
-            subs_settle_dead(w);
-        }
-        if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && workers_interrupted(w))
-            status = call_cancelled();
+        status = call_take_news(w, -1, &signals);
     }
     atomic_store_explicit(waiting, 0, memory_order_relaxed);
     host_relay_end(w->event);

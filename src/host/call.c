@@ -87,7 +87,8 @@ static int32_t process_count(const pypto_worker *w)
     return w->seg.transport->one_process ? 0 : w->device_count;
 }
 
-unsigned call_wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
+/* Waits for an event, the death of a process, a signal: a set of host_wake bits. */
+static unsigned wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
 {
     const int32_t count = w->seg.transport->one_process ? 0 : consumer_count(w);
     return host_wait(w->event, w->processes, count, timeout_ms, signals);
@@ -110,6 +111,20 @@ int32_t left_ms(int64_t deadline)
         return -1;
     const int64_t left = (deadline - os_now_ns() + 999999) / 1000000;
     return left < 0 ? 0 : left > 1000000 ? 1000000 : (int32_t)left;
+}
+
+pypto_status call_take_news(pypto_worker *w, int32_t timeout_ms, uint32_t *signals)
+{
+    pypto_status status = STATUS_OK;
+    const unsigned wake = wait_for_news(w, timeout_ms, signals);
+    atomic_store_explicit(&w->seg.set->host_waiting, 0, memory_order_relaxed);
+    if ((wake & HOST_WAKE_DEATH) != 0) {
+        status = report_deaths(w);
+        subs_settle_dead(w);
+    }
+    if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && workers_interrupted(w))
+        status = call_cancelled();
+    return status;
 }
 
 pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
@@ -152,14 +167,7 @@ pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over)
             *over = false;
             break;
         }
-        const unsigned wake = call_wait_for_news(w, left, &signals);
-        atomic_store_explicit(waiting, 0, memory_order_relaxed);
-        if ((wake & HOST_WAKE_DEATH) != 0) {
-            status = report_deaths(w);
-            subs_settle_dead(w);
-        }
-        if (status_ok(status) && (wake & HOST_WAKE_SIGNAL) != 0 && workers_interrupted(w))
-            status = call_cancelled();
+        status = call_take_news(w, left, &signals);
     }
     atomic_store_explicit(waiting, 0, memory_order_relaxed);
     host_relay_end(w->event);
@@ -218,7 +226,7 @@ static bool drain_failed_call(const pld_host *host, bool cancelled)
             continue;
         }
         left = least(left, subs_until == INT64_MAX ? INT64_MAX : subs_until - now);
-        const unsigned wake = call_wait_for_news(
+        const unsigned wake = wait_for_news(
             w, left == INT64_MAX ? -1 : (int32_t)((left + 999999) / 1000000), &signals);
         if ((wake & HOST_WAKE_SIGNAL) != 0 && subs_until == INT64_MAX && workers_interrupted(w))
             subs_until = os_now_ns() + GRACE_SUB_MS * INT64_C(1000000);

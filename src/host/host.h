@@ -430,8 +430,8 @@ PYPTO_NODISCARD pypto_status call_host_function(pld_host *host);
 /* Milliseconds until then, for poll(): rounded up, -1 for ever. */
 int32_t left_ms(int64_t deadline);
 PYPTO_NODISCARD pypto_status call_wait(pld_host *host, int64_t deadline, bool lends, bool *over);
-/* Waits for an event, the death of a process, a signal: a set of host_wake bits. */
-unsigned call_wait_for_news(const pypto_worker *w, int32_t timeout_ms, uint32_t *signals);
+/* Waits for news that was announced for, and ends the announcement. Fails when a process has died, or at Ctrl-C. */
+PYPTO_NODISCARD pypto_status call_take_news(pypto_worker *w, int32_t timeout_ms, uint32_t *signals);
 /* For which records the ranks are to ring, see host_waits. */
 uint32_t call_what_to_wait_for(const pypto_worker *w);
 /* Whether all dispatches of a call are complete. What is posted on a device before the last of them is, too. */
