@@ -165,8 +165,21 @@ static dsl_value eval_path_call(lowering *fl, const char *path, const syntax_exp
 /* Python's own functions have a counterpart more often than not. */
 static const char *builtin_hint(const char *name)
 {
-    if (strcmp(name, "range") == 0)
-        return "write pl.range(...)";
+    static const struct {
+        const char *name, *hint;
+    } hints[] = {
+        {"range", "write pl.range(...)"},
+        {"print", "write pl.printf(\"x is %d\", x)"},
+        {"len", "write pl.tensor.dim(x, 0)"},
+        {"int", "write pl.cast(x, pl.INT32)"},
+        {"float", "write pl.cast(x, pl.FP32)"},
+        {"bool", "write x != 0"},
+        {"sum", "write pl.row_sum or pl.col_sum, or add in a loop"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        if (strcmp(hints[i].name, name) == 0)
+            return hints[i].hint;
+    }
     return "a DSL function calls pl.* and pld.* operations and @pl.jit functions only";
 }
 

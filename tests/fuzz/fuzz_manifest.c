@@ -9,14 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static hash_key hash_of(const uint8_t *data, size_t size)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, data, (int64_t)size);
-    return hasher_finish(&h);
-}
-
 static void read_manifest(arena *a, const char *bytes, int64_t count)
 {
     manifest m;
@@ -49,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char hex[33];
         text sealed = {.a = a};
         text_add_n(&sealed, (const char *)data, (int64_t)size);
-        hash_hex(hash_of(data, size), hex);
+        hash_hex(hash_of(data, (int64_t)size), hex);
         text_printf(&sealed, "end %s\n", hex);
         read_manifest(a, sealed.bytes, sealed.length);
     }

@@ -26,14 +26,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static hash_key hash_of(const uint8_t *data, size_t size)
-{
-    hasher h;
-    hasher_init(&h);
-    hasher_bytes(&h, data, (int64_t)size);
-    return hasher_finish(&h);
-}
-
 static void __attribute__((noreturn)) finding(const char *what, const pypto_status *status)
 {
     char *text = pypto_status_text(status);
@@ -88,7 +80,7 @@ static void write_c(const text *c, const uint8_t *data, size_t size)
         return;
     char hex[33];
     char path[4096];
-    hash_hex(hash_of(data, size), hex);
+    hash_hex(hash_of(data, (int64_t)size), hex);
     snprintf(path, sizeof path, "%s/%s.c", folder, hex);
     FILE *file = fopen(path, "w");
     if (file == NULL || fwrite(c->bytes, 1, (size_t)c->length, file) != (size_t)c->length ||
@@ -118,7 +110,7 @@ static bool compile(arena *a, script *s, int32_t entry, const frontend_arg *args
 
 static void compile_entry(arena *a, script *s, int32_t entry, const uint8_t *data, size_t size)
 {
-    uint64_t bits = hash_of(data, size).low;
+    uint64_t bits = hash_of(data, (int64_t)size).low;
     frontend_arg args[4];
     int32_t count = draw_arguments(bits, args);
     text unused = {.a = a};

@@ -55,6 +55,25 @@ def test_a_mask_is_no_tile_of_numbers(use):
     assert "one bit per element" in caught.value.hint and "pl.sels(mask, tile, scalar)" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "code, hint, instead",
+    [
+        ("print(n)", "pl.printf", 'pl.printf("x is %d", n)'),
+        ("i = range(3)", "pl.range(...)", "for i in pl.range(3):\n    y[i, 0] = 1.0"),
+        ("y[0, 0] = float(n)", "pl.cast(x, pl.FP32)", "y[0, 0] = pl.cast(n, pl.FP32)"),
+        ("y[int(x[0, 0]), 0] = 1.0", "pl.cast(x, pl.INT32)", "y[pl.cast(x[0, 0], pl.INT32), 0] = 1.0"),
+        ("if bool(n):\n    y[0, 0] = 1.0", "x != 0", "if n != 0:\n    y[0, 0] = 1.0"),
+        ("for i in pl.range(len(x)):\n    y[i, 0] = 1.0", "pl.tensor.dim(x, 0)", "for i in pl.range(pl.tensor.dim(x, 0)):\n    y[i, 0] = 1.0"),
+        ("y[:, 0:1] = sum(pl.load(x, [0, 0], [8, 32]))", "pl.row_sum", "y[:, 0:1] = pl.row_sum(pl.load(x, [0, 0], [8, 32]), pl.create_tile([8, 32], pl.FP32))"),
+    ],
+)
+def test_a_function_of_python_says_what_to_write(code, hint, instead):
+    with pytest.raises(pypto.Error) as caught:
+        run(kernel=code)
+    assert "Unsupported function call" in str(caught.value) and hint in caught.value.hint
+    run(kernel=instead)
+
+
 def test_masks_go_where_bytes_go():
     code = "t = pl.load(x, [0, 0], [8, 32])\nm = pl.cmps(t, 0.5, cmp_type='gt')\n"
     code += "y[:] = pl.sel(pl.and_(m, m), t, t)"
