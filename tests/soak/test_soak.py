@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "fault"))
-from conftest import as_script, script  # noqa: E402, F401
+from script_fixtures import as_script, script  # noqa: E402, F401
 from processes import PATIENCE, assert_all_gone, wait_for_line, wait_for_workers  # noqa: E402
 from test_faults import BARRIER, CATCH, ONE_COMPUTES  # noqa: E402
 

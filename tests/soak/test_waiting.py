@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "fault"), str(TESTS / "python")]
-from conftest import as_script, script  # noqa: E402, F401
+from script_fixtures import as_script, script  # noqa: E402, F401
 from test_barriers import BARRIERS, barriers  # noqa: E402
 from test_deadlocks import PATTERNS  # noqa: E402
 from transfers import run  # noqa: E402
