@@ -202,7 +202,8 @@ def unprivileged(script):
             options = {"user": user, "group": user, "extra_groups": []}
         else:
             command = ["unshare", "-r", *command]
-        env = {**os.environ, "HOME": folder, "TMPDIR": folder, "PYPTO_CACHE_DIR": f"{folder}/cache", **env}
+        folders = {"HOME": folder, "TMPDIR": folder, "PYPTO_CACHE_DIR": f"{folder}/cache", "PYPTO_PROG_BUILD_DIR": f"{folder}/build"}
+        env = {**os.environ, **folders, **env}
         options |= {"env": env, "cwd": folder, "capture_output": True, "text": True}
         probe = [*command[:-1], "-c", "import pypto.runtime, numpy"]
         try:
