@@ -8,8 +8,6 @@
 #include "base/format.h"
 #include "base/os.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,12 +28,11 @@ bool read_small_file(const char *path, char *text, int64_t bytes)
     return length > 0;
 }
 
-bool read_small_number(const char *directory, const char *name, int64_t *number)
+int64_t cgroup_number(const cgroups *walk, const char *file, const char *word)
 {
     char path[PATH_MAX + 64];
-    char text[64];
-    format_text(path, sizeof path, "%s/%s", directory, name);
-    return read_small_file(path, text, sizeof text) && sscanf(text, "%" SCNd64, number) == 1;
+    format_text(path, sizeof path, "%s/%s", walk->directory, file);
+    return os_number_in(path, word);
 }
 
 cgroups cgroup_walk(const char *mount, const char *membership, const char *controller)

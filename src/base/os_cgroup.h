@@ -23,9 +23,9 @@ typedef struct cgroups {
 cgroups cgroup_walk(const char *mount, const char *membership, const char *controller);
 /* Goes to the next one, whose directory is walk->directory then; false: there is none. */
 bool cgroup_next(cgroups *walk);
+/* A number of a file of that group, see os_number_in(); -1: it has none. */
+int64_t cgroup_number(const cgroups *walk, const char *file, const char *word);
 
 /* Reads the beginning of a small file into `text`; false when there is none. */
 bool read_small_file(const char *path, char *text, int64_t bytes);
-/* A number from the file `name` in `directory`. */
-bool read_small_number(const char *directory, const char *name, int64_t *number);
 #endif

@@ -20,15 +20,16 @@
 #include <unistd.h>
 
 /* Quota and period of one group; false when it sets no limit. */
-static bool read_quota(const char *directory, int64_t *quota, int64_t *period)
+static bool read_quota(const cgroups *walk, int64_t *quota, int64_t *period)
 {
     char path[PATH_MAX + 64];
     char text[64];
-    format_text(path, sizeof path, "%s/cpu.max", directory);
+    format_text(path, sizeof path, "%s/cpu.max", walk->directory);
     if (read_small_file(path, text, sizeof text)) /* version 2: "max 100000" or "150000 100000" */
         return sscanf(text, "%" SCNd64 " %" SCNd64, quota, period) == 2;
-    return read_small_number(directory, "cpu.cfs_quota_us", quota) &&
-           read_small_number(directory, "cpu.cfs_period_us", period);
+    *quota = cgroup_number(walk, "cpu.cfs_quota_us", "");
+    *period = cgroup_number(walk, "cpu.cfs_period_us", "");
+    return true;
 }
 
 int64_t os_cgroup_cpus(const char *mount, const char *membership)
@@ -38,7 +39,7 @@ int64_t os_cgroup_cpus(const char *mount, const char *membership)
     while (cgroup_next(&walk)) {
         int64_t quota;
         int64_t period;
-        if (!read_quota(walk.directory, &quota, &period) || quota <= 0 || period <= 0)
+        if (!read_quota(&walk, &quota, &period) || quota <= 0 || period <= 0)
             continue;
         const int64_t cpus = (quota - 1) / period + 1;
         least = least == 0 || cpus < least ? cpus : least;

@@ -157,7 +157,7 @@ static bool comes_after(const pld_host *host, const host_access *earlier, int32_
 
 /* Whether all of its call that would come after an earlier access to `view` comes after the dispatch that is being posted.
  * Not so where others may be in step with it. A record of the call tells of all accesses. */
-static bool supersedes(const pld_host *host, pld_direction direction)
+static bool others_come_after(const pld_host *host, pld_direction direction)
 {
     return direction != PLD_IN && host->w->order.domains == 0 && host->recording == NULL;
 }
@@ -173,6 +173,7 @@ static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *v
                              pld_direction direction)
 {
     const byte_range range = view_range(view);
+    const bool supersedes = others_come_after(host, direction);
     for (int64_t i = 0; i < host->w->order.access_count; ++i) {
         host_access *earlier = &host->w->order.accesses[i];
         const bool of_call = earlier->call == host->call;
@@ -181,8 +182,7 @@ static bool collect_accesses(pld_host *host, int32_t device, const pld_tensor *v
             continue;
         if (!add_dep(host, earlier->device, earlier->sequence))
             return false;
-        earlier->superseded |=
-            of_call && supersedes(host, direction) && same_view(&earlier->view, view);
+        earlier->superseded |= of_call && supersedes && same_view(&earlier->view, view);
     }
     return true;
 }

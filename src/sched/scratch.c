@@ -43,7 +43,7 @@ bool scratch_take(scratch_pool *pool, set_header *set, uint64_t call, int64_t by
         return false;
     rounded = rounded / CACHE_LINE * CACHE_LINE;
     bool promised = promise_try(set, rounded);
-    while (!promised && pool->count > 0) { /* what is idle may make the difference */
+    if (!promised && pool->count > 0) { /* what is idle may make the difference */
         while (pool->count > 0)
             drop_last(pool);
         promised = promise_try(set, rounded);
